@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.findings.course import timeline_of, usual_of
+from iosonar.findings.course import timeline_of
 from iosonar.quantities.timeline import Op
 from iosonar.study.base import cached
 from iosonar.study.requests import LATENCY, Study
@@ -88,10 +88,9 @@ def ceiling(study: Study, found: Windows, chosen: NDArray[np.bool_]) -> Ceiling 
     number = done * found.width_s
     dispersion = _variance(number) / max(float(np.median(number)), 1e-9)
     spread, of_data = _variance(done) ** 0.5 / rate, _variance(data) ** 0.5 / max(moved, 1e-9)
-    usual = usual_of(study)
-    fastest_s = max(study.pooled(LATENCY).quantile(0.001), 1.0) / 1e9 if usual else 0.0
+    fastest_s = max(study.pooled(LATENCY).minimum, 1.0) / 1e9
     idle = rate * fastest_s < IDLE
-    if of_data < 0.02 and of_data < 0.5 * spread:
+    if of_data < 0.05 and of_data < 0.5 * spread:
         return Ceiling(moved, True, of_data, idle, int(chosen.sum()))
     if dispersion <= FLAT and spread < 0.05:
         return Ceiling(rate, False, spread, idle, int(chosen.sum()))

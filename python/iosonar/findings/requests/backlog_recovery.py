@@ -21,24 +21,34 @@ def find(study: Study, limits: Limits) -> Finding | None:
     found = behind_of(study)
     demanded = found.at_s <= found.last_due_s
     behind = np.where(demanded, found.behind_s, 0.0)
-    peak = int(np.argmax(behind))
-    worst_s, most = float(behind[peak]), float(found.backlog[peak])
-    after = np.flatnonzero(found.behind_s[peak:] < RECOVERED * worst_s)
-    if worst_s < limits["behind"] or most < FEWEST_BEHIND or not len(after):
+    best = None
+    # Stretches in which it was behind, the worst first.
+    late = behind >= limits["behind"]
+    starts = np.flatnonzero(late & ~np.concatenate([[False], late[:-1]]))
+    ends = np.append(starts[1:], len(late))[: len(starts)]
+    tops = [int(first + np.argmax(found.backlog[first:last])) for first, last in zip(starts, ends, strict=True)]
+    for peak in sorted(tops, key=lambda place: -found.backlog[place]):
+        after = np.flatnonzero(found.backlog[peak:] < RECOVERED * found.backlog[peak])
+        end = peak + int(after[0]) if len(after) else peak
+        if found.backlog[peak] < FEWEST_BEHIND or end - peak < 2 or not demanded[end]:
+            continue
+        due, done = float(found.due[peak + 1 : end].mean()), float(found.done[peak + 1 : end].mean())
+        if done >= limits["faster"] * due:
+            best = (peak, end, due, done)
+            break
+    if best is None:
         return None
-    end = peak + int(after[0])
-    if not demanded[end] or end - peak < 2:
-        return None
-    due, done = float(found.due[peak + 1 : end + 1].mean()), float(found.done[peak + 1 : end + 1].mean())
-    if done < limits["faster"] * due:
-        return None
-    before = np.flatnonzero(found.behind_s[:peak] < RECOVERED * worst_s)
+    peak, end, due, done = best
+    most = float(found.backlog[peak])
+    worst_s = most / max(done, 1e-9)
+    before = np.flatnonzero(found.backlog[:peak] < RECOVERED * most)
     begin_s = float(found.at_s[before[-1]]) if len(before) else study.first_s
     peak_s, end_s = float(found.at_s[peak]), float(found.at_s[end])
     return DETECTOR.found(
         Severity.INFO,
         f"From {units.span(begin_s)} to {units.span(peak_s)}, the storage fell {units.span(worst_s)} behind; then it "
-        f"completed {units.count(done)} requests/s while {units.count(due)} were demanded, and caught up at "
+        f"completed {units.count(done)} requests/s while {units.count(due) if due else 'none'} were demanded, and "
+        "caught up at "
         f"{units.span(end_s)}.",
         Evidence(
             between(study, begin_s, end_s, "scheduled_ns"),

@@ -11,7 +11,7 @@ from iosonar.findings.ceiling import Ceiling, Windows, ceiling, windows_of
 from iosonar.findings.course import between, timeline_of, without_latency
 from iosonar.findings.detector import Detector
 from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
-from iosonar.findings.requests import write_back_cliff
+from iosonar.findings.requests.write_back_cliff import cliff_of
 from iosonar.findings.thresholds import Limits, Measured, Threshold
 from iosonar.quantities.steps import Step, step_of
 from iosonar.quantities.timeline import Op
@@ -36,7 +36,7 @@ class Bucket:
 def bucket_of(study: Study) -> Bucket | None:
     """By the step of the rate, and the flat rate after it, which also holds reads back."""
     found = windows_of(study)
-    if found is None:
+    if found is None or cliff_of(study) is not None:
         return None
     last_due = np.flatnonzero(found.due > 0)
     busy = slice(0, int(last_due[-1]) + 1 if len(last_due) else len(found.done))
@@ -51,11 +51,6 @@ def bucket_of(study: Study) -> Bucket | None:
     flat = ceiling(study, found, chosen)
     if flat is None:
         return None
-    cliff = write_back_cliff.cliff(study, 4.0)
-    if cliff is not None:
-        rise = write_back_cliff.reads_rise(study, float(found.from_s[step.at]))
-        if rise is None or rise <= cliff[1].change / 2:
-            return None
     return Bucket(found, step, flat)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from iosonar import units
-from iosonar.findings.course import rates_of, without_latency
+from iosonar.findings.course import rates_of, stretches_of, without_latency
 from iosonar.findings.detector import Detector
 from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
 from iosonar.findings.thresholds import Limits, Measured, Threshold
@@ -21,15 +23,19 @@ BUSY = 0.2
 
 
 def find(study: Study, limits: Limits) -> Finding | None:
-    """By completions per second with one request in flight, and with many."""
-    parts, depth = rates_of(study), int(limits["depth"])
-    rates = together(parts)
-    alone, single = rates.between(1, 2)
+    """By completions per second with many requests in flight, and the latency of requests that met no other."""
+    rates, depth = together(rates_of(study)), int(limits["depth"])
     many, number = rates.between(depth, len(rates.seconds))
-    if min(single, number) < FEWEST or not alone > 0:
+    # Requests that were issued while none was in flight: if others follow, they wait behind.
+    lonely = np.concatenate([part.latency_ns[part.in_flight() == 0] for part in stretches_of(study)])
+    if min(len(lonely), number) < FEWEST:
         return None
+    single, alone = len(lonely), 1e9 / max(float(np.median(lonely)), 1.0)
     share = float(rates.seconds[depth:].sum()) / max(float(rates.seconds.sum()), 1e-9)
     gain = many / alone
+    between, few = rates.between(2, depth)
+    if few >= FEWEST and between > limits["gain"] * alone:
+        return None
     if share < BUSY or not LEAST <= gain <= limits["gain"]:
         return None
     return DETECTOR.found(

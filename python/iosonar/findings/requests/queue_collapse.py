@@ -17,12 +17,14 @@ from iosonar.findings.thresholds import Limits, Measured, Threshold
 from iosonar.quantities.stretches import ServiceRates
 from iosonar.study.requests import Study
 
-FEWEST = 60
+FEWEST = 25
 """The fewest completions at a depth, in one part of the run."""
 
-ERRORS = 6
-PARTS = 2
-"""The fewest parts of the run that show it: what happened once, such as a full cache, is no matter of the depth."""
+ERRORS = 4
+FALLS = 0.8
+"""At the greatest depth, at most that share completes of what does halfway to it. Slow requests or a full cache make
+the queue longer, too, but then a still longer one is no slower.
+"""
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,8 @@ class _Curve:
 
 
 def _curve(rates: ServiceRates) -> _Curve:
-    """At depths that grow by the root of two."""
-    borders = np.unique(np.floor(2 ** (np.arange(0, 25) / 2)).astype(np.int64))
+    """At depths that double."""
+    borders = 2 ** np.arange(0, 13)
     borders = np.append(borders[borders <= len(rates.seconds) - 1], len(rates.seconds))
     rows = [
         (math.sqrt(low * max(high - 1, low)), *rates.between(low, high))
@@ -47,23 +49,21 @@ def _curve(rates: ServiceRates) -> _Curve:
 
 
 def find(study: Study, limits: Limits) -> Finding | None:
-    """By completions per second while so many are in flight, before the moment with the most of them and after it."""
+    """By completions per second while so many are in flight."""
     if stalls_of(study) is not None:
         return None
     curves = [curve for curve in map(_curve, rates_of(study)) if len(curve.depth) >= 3]
-    if len(curves) < PARTS:
-        return None
-    deep = min(float(curve.depth[-1]) for curve in sorted(curves, key=lambda each: -each.depth[-1])[:PARTS])
     shown = []
     for curve in curves:
-        best, last = int(np.argmax(curve.rate)), int(np.searchsorted(curve.depth, deep * 1.01, side="right")) - 1
-        error = math.hypot(*(curve.rate[at] * math.sqrt(3 / curve.number[at]) for at in (best, last)))
-        loss = 1 - float(curve.rate[last] / max(curve.rate[best], 1e-9))
-        if curve.depth[last] < 2 * curve.depth[best]:
+        best, last = int(np.argmax(curve.rate)), len(curve.rate) - 1
+        half = int(np.searchsorted(curve.depth, math.sqrt(curve.depth[best] * curve.depth[last])))
+        if not best < half < last or curve.rate[last] > FALLS * curve.rate[half]:
             continue
+        error = math.hypot(*(curve.rate[at] * math.sqrt(1 / curve.number[at]) for at in (best, last)))
+        loss = 1 - float(curve.rate[last] / curve.rate[best])
         if loss >= limits["loss"] and curve.rate[best] - curve.rate[last] > ERRORS * error:
             shown.append((curve, best, last, loss))
-    if len(shown) < PARTS:
+    if not shown:
         return None
     curve, best, last, loss = max(shown, key=lambda each: float(each[0].number.sum()))
     best_depth, depth = float(curve.depth[best]), float(curve.depth[last])
@@ -79,7 +79,9 @@ def find(study: Study, limits: Limits) -> Finding | None:
             "the "
             "best; it is so before and after the longest queue.",
         ),
-        ruled_out=("Something that happened once, such as a full cache: with a shorter queue, it was fast again.",),
+        ruled_out=(
+            "A slower storage from some time on, such as a full cache: then a still longer queue would be no slower.",
+        ),
         values={
             "best_depth": best_depth,
             "best_per_s": float(curve.rate[best]),

@@ -10,7 +10,7 @@ from iosonar.findings.course import between, without_latency
 from iosonar.findings.detector import Detector
 from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
 from iosonar.findings.requests.burst_bucket import bucket_of
-from iosonar.findings.requests.write_back_cliff import cliff
+from iosonar.findings.requests.write_back_cliff import cliff_of
 from iosonar.findings.thresholds import Limits, Measured, Threshold
 from iosonar.study.requests import Study
 
@@ -23,7 +23,7 @@ def rate_text(found: Ceiling) -> str:
 def find(study: Study, limits: Limits) -> Finding | None:
     """By the scatter of the completions of windows in which more was wanted."""
     found = windows_of(study)
-    if found is None or bucket_of(study) is not None or cliff(study, 4.0) is not None:
+    if found is None or bucket_of(study) is not None or cliff_of(study) is not None:
         return None
     share = float(found.wanted.mean())
     if share < limits["share"]:

@@ -55,7 +55,7 @@ def find(study: Study, limits: Limits) -> Finding | None:
     share = float((is_behind & demanded).sum()) / max(int(demanded.sum()), 1)
     if share < limits["share"]:
         return None
-    most = int(np.argmax(np.where(demanded, found.behind_s, 0.0)))
+    most = int(np.argmax(np.where(demanded & is_behind, found.backlog, 0.0)))
     # It falls behind from the last moment on at which it was up to date.
     before = np.flatnonzero(found.behind_s[:most] < least / 4)
     begin = int(before[-1]) + 1 if len(before) else 0
@@ -64,8 +64,8 @@ def find(study: Study, limits: Limits) -> Finding | None:
     if not capacity > 0:
         return None
     asked = float(np.mean(found.due[begin : most + 1])) if most > begin else float(found.due[begin])
-    worst_s = float(found.behind_s[most])
-    ends_behind = bool(found.behind_s[demanded][-1] >= 0.5 * worst_s) if demanded.any() else False
+    worst_s = float(np.max(np.where(demanded, found.behind_s, 0.0)))
+    ends_behind = not (found.behind_s[most:] < least / 4)[demanded[most:]].any()
     severity = Severity.BAD if worst_s > study.options.bad_delay_s else Severity.WARNING
     depth, last_s = _depth(study), float(found.at_s[most])
     ruled_out = (
@@ -78,7 +78,8 @@ def find(study: Study, limits: Limits) -> Finding | None:
     )
     return DETECTOR.found(
         severity,
-        f"From {units.span(max(begin_s, 0.0))} on, the load demands {units.count(asked)} requests/s, and the storage "
+        f"From {'the start' if begin_s <= study.first_s else units.span(begin_s)} on, the load demands "
+        f"{units.count(asked)} requests/s, and the storage "
         f"completes {units.count(capacity)}: it falls up to {units.span(worst_s)} behind"
         f"{', and does not catch up while the load lasts' if ends_behind else ''}.",
         Evidence(

@@ -11,9 +11,9 @@ from iosonar import units
 from iosonar.findings.course import between, timeline_of, without_latency
 from iosonar.findings.detector import Detector
 from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
-from iosonar.findings.requests import write_back_cliff
 from iosonar.findings.requests.burst_bucket import bucket_of
 from iosonar.findings.requests.saturation import behind_of
+from iosonar.findings.requests.write_back_cliff import cliff_of
 from iosonar.findings.thresholds import Limits, Measured, Threshold
 from iosonar.quantities.steady import MIN_RATIO
 from iosonar.quantities.steps import step_of
@@ -46,19 +46,18 @@ def find(study: Study, limits: Limits) -> Finding | None:
             Evidence(between(study, study.first_s, study.last_s), "latency.bands"),
             sure=(Confidence.MEDIUM, "The means of slices of the run drift by more than their scatter explains."),
             values={"since_s": None, "length_s": length_s},
-            meaning="The storage had not reached a steady state: a cache was still filling or draining, free blocks ran "
-            "out, or a backlog grew. Averages of the whole run describe neither the state before nor the one after.",
+            meaning="The storage had not reached a steady state: a cache was still filling or draining, or free blocks "
+            "ran out. Averages of the whole run describe neither the state before nor the one after.",
         )
     change = _change(study, found.since_s)
     factor = max(change, 1 / change)
     if factor < limits["change"]:
         return None
-    f"{units.number(factor, 2)} times as {'high' if change > 1 else 'low'}"
+    how = f"{units.number(factor, 2)} times as {'high' if change > 1 else 'low'}"
     return DETECTOR.found(
         Severity.INFO,
-        f"Latency was steady only from {units.span(found.since_s)} on; before, it was {units.number(change, 2)} times "
-        "as high "
-        f"or as low. The run took {units.span(length_s)}, less than {units.number(MIN_RATIO)} times its warm-up.",
+        f"Latency was steady only from {units.span(found.since_s)} on; before, it was {how}. The run took "
+        f"{units.span(length_s)}, less than {units.number(MIN_RATIO)} times its warm-up.",
         Evidence(
             between(study, study.first_s, found.since_s),
             "latency.bands",
@@ -93,7 +92,7 @@ def _has_other_reason(study: Study) -> bool:
     """Whether other findings say why latency changed: a demand that is too high, a cliff, or an empty bucket."""
     if study.has_demand and float((behind_of(study).behind_s >= BEHIND_S).mean()) >= BEHIND:
         return True
-    return write_back_cliff.cliff(study, 4.0) is not None or bucket_of(study) is not None
+    return cliff_of(study) is not None or bucket_of(study) is not None
 
 
 DETECTOR = Detector[Study](

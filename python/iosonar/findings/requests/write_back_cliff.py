@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,30 +14,50 @@ from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
 from iosonar.findings.thresholds import Limits, Measured, Threshold
 from iosonar.quantities.steps import Step, step_of
 from iosonar.quantities.timeline import Op
+from iosonar.study.base import cached
 from iosonar.study.requests import Study
 
 CLEAR, ERRORS = 0.85, 8
 MORE_DEMAND = 1.5
-CACHE_S = 1e-3
+CACHE_NS = 1e6
 """A write that is faster went to memory."""
 
+LEAST = 2.0
+"""How many times as slow writes become, at least."""
 
-def cliff(study: Study, factor: float) -> tuple[Course, Step] | None:
-    """The step of the latency of writes, if it is clear and the load did not cause it."""
+
+@dataclass(frozen=True)
+class Cliff:
+    """The course of the writes, their step, and by how much reads rise there, as a logarithm; None without reads."""
+
+    course: Course
+    step: Step
+    rise: float | None
+
+    @property
+    def at_s(self) -> float:
+        """When it comes."""
+        return float(self.course.from_s[self.step.at])
+
+
+@cached
+def cliff_of(study: Study) -> Cliff | None:
+    """The step of the latency of writes, if it is clear, and neither the load nor a limit on all requests caused it."""
     course = course_of(study, Op.WRITE)
     found = step_of(course.log)
-    if found is None or found.change < math.log(factor) or found.clear < CLEAR:
+    if found is None or found.change < math.log(LEAST) or found.clear < CLEAR:
         return None
     if found.change < ERRORS * found.error:
         return None
     due = course.due
     if study.has_demand and np.median(due[found.at :]) > MORE_DEMAND * np.median(due[: found.at]):
         return None
-    return course, found
+    rise = _rise_of_reads(study, float(course.from_s[found.at]))
+    is_limit = found.before > math.log(CACHE_NS) if rise is None else rise > found.change / 2
+    return None if is_limit else Cliff(course, found, rise)
 
 
-def reads_rise(study: Study, at_s: float) -> float | None:
-    """The rise of the mean logarithm of the latency of reads at a time; None without enough of them."""
+def _rise_of_reads(study: Study, at_s: float) -> float | None:
     reads = course_of(study, Op.READ)
     before, after = reads.log[reads.from_s < at_s], reads.log[reads.from_s >= at_s]
     return float(after.mean() - before.mean()) if min(len(before), len(after)) >= 3 else None
@@ -44,18 +65,12 @@ def reads_rise(study: Study, at_s: float) -> float | None:
 
 def find(study: Study, limits: Limits) -> Finding | None:
     """By the latency of writes over the bytes written before."""
-    known = cliff(study, limits["factor"])
-    if known is None:
+    known = cliff_of(study)
+    if known is None or known.step.change < math.log(limits["factor"]):
         return None
-    course, step = known
-    at_s, written = float(course.from_s[step.at]), float(course.written[step.at])
+    course, step, rise, at_s = known.course, known.step, known.rise, known.at_s
+    written = float(course.written[step.at])
     before_s, after_s = math.exp(step.before) / 1e9, math.exp(step.after) / 1e9
-    rise = reads_rise(study, at_s)
-    if rise is not None and rise > step.change / 2:
-        # A limit on all requests, or a slower device.
-        return None
-    if rise is None and before_s > CACHE_S:
-        return None
     line = timeline_of(study)
     until_s = float(line.edges_s[-1])
     taken = float(
