@@ -16,6 +16,7 @@ from test_spark import made
 from iosonar import open as open_files
 from iosonar.diagrams import CATALOGUE
 from iosonar.figures.model import Figure
+from iosonar.quantities.at_issue import at_issue, seen
 from iosonar.quantities.bands import bands
 from iosonar.quantities.batches import ROWS, array_of, steps_of_log10
 from iosonar.quantities.density import Cells, density
@@ -72,6 +73,37 @@ def at_edges(engine: Embedded) -> ir.Table:
     values = [*EDGES, *EDGES, None]
     return table_of(
         engine, values, [*(min(each, 2**61) for each in values[:-1]), None], [n % 3 for n in range(len(values))]
+    )
+
+
+def seen_rows(table: ir.Table, *, by_kernel: bool) -> list[tuple[int, ...]]:
+    """What requests saw, in their order; of those of one time, the order among them is open."""
+    found = seen(table) if by_kernel else at_issue(table).to_pyarrow()
+    assert found is not None
+    names = ("source", "issued_ns", "queue", "last_second")
+    return sorted(zip(*(found[name].to_pylist() for name in names), strict=True))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_requests_saw_is_the_same_by_sorting(engine: Embedded, seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    issued = chance.integers(0, 5_000_000_000, 3000) // 10**seed * 10**seed
+    took = chance.integers(-5, 40_000_000, 3000) // 10**seed * 10**seed
+    lost, never = chance.random(3000) < 0.1, chance.random(3000) < 0.1
+    columns = {
+        "source": pa.array(chance.integers(0, 3, 3000), pa.int16()),
+        "scheduled_ns": pa.array(issued - 7, mask=chance.random(3000) < 0.1),
+        "issued_ns": pa.array(issued, mask=never),
+        "completed_ns": pa.array(issued + took, mask=lost | never),
+    }
+    engine.backend.con.register("made", pa.table(columns))
+    table = engine.backend.table("made")
+    assert seen_rows(table, by_kernel=True) == seen_rows(table, by_kernel=False)
+    found = seen(table)
+    assert found is not None
+    kept = engine.keep_rows(found)
+    assert kept.scheduled_ns.notnull().sum().to_pyarrow().as_py() == sum(
+        each is not None and not no for each, no in zip(columns["scheduled_ns"].to_pylist(), never, strict=True)
     )
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from iosonar import units
-from iosonar.quantities.at_issue import at_issue
+from iosonar.quantities.at_issue import at_issue, seen
 from iosonar.quantities.blocks import blocks
 from iosonar.quantities.difference import SHARES, Difference, Pairing, differences
 from iosonar.quantities.distribution import Distribution, distributions, pooled
@@ -15,10 +15,14 @@ from iosonar.quantities.gap import Gap, largest_gap
 from iosonar.study.base import cached
 from iosonar.study.requests import LATENCY, Study
 from iosonar.table import SourceFile
+from iosonar.table.embedded import Embedded
 from iosonar.table.original import original_requests, speedup_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+
+MAX_ROWS_SORTED = 5_000_000
+"""Up to that many requests are sorted in memory to count what each saw; the engine sorts more on disk."""
 
 OF_DISTANCES = (0.5, 0.95, 0.99)
 """Percentiles of what requests saw that are compared with the original's, if none are chosen."""
@@ -96,7 +100,10 @@ def original_beside(run: Study) -> Original | None:
 @cached
 def seen_at_issue(study: Study) -> ir.Table:
     """The requests with the queue length and the requests in the last second that each saw at its issue."""
-    return study.requests.engine.keep(at_issue(study.table), study.rows)
+    engine = study.requests.engine
+    if isinstance(engine, Embedded) and study.rows <= MAX_ROWS_SORTED and (found := seen(study.table)) is not None:
+        return engine.keep_rows(found)
+    return engine.keep(at_issue(study.table), study.rows)
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,14 @@ class Embedded:
         self.backend.con.execute(f"CREATE TABLE {where}.{name} AS {self.backend.compile(columns)}")
         return self.backend.table(name, database=(where.split(".")[0], "main"))
 
+    def keep_rows(self, rows: pa.Table) -> ir.Table:
+        """Keeps rows that are in memory."""
+        name = f"kept_{next(self._numbers)}"
+        self.backend.con.register(f"{name}_rows", rows)
+        self.backend.con.execute(f"CREATE TABLE memory.main.{name} AS FROM {name}_rows")
+        self.backend.con.unregister(f"{name}_rows")
+        return self.backend.table(name)
+
     def close(self) -> None:
         """Disconnects, and drops all kept tables."""
         self.backend.con.close()
