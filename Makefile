@@ -131,9 +131,10 @@ bench-files: build $(VENV)/libraries ## measure recording and replay of calls to
 	$(BIN)/python bench/files_paper.py --iosonar $(BUILT)
 
 .PHONY: bench-report
-bench-report: system-for-test $(VENV)/tools $(VENV)/program-quick ## measure the cost of reports of 10 thousand to 10 million requests
+bench-report: system-for-test $(VENV)/tools $(VENV)/program-quick ## measure the cost of reports, and the memory of all commands
 	$(BIN)/python bench/report.py --report $(BIN)/iosonar-report
 	$(BIN)/python bench/diagrams.py /tmp/made/10000000.replay.parquet
+	$(BIN)/python bench/memory.py --iosonar $(BIN)/iosonar
 
 .PHONY: lint dependencies
 lint: system-for-test $(VENV)/tools dependencies

@@ -7,7 +7,7 @@ greatest numbers, where nothing may grow. Ends with 1 if a command fails or exce
 The limit is 1 GiB; 4 GiB for reports, comparisons and queries. Memory is the peak of a command and its processes together,
 each page counted once (PSS, every 0.1 s), or the largest resident set of one of them if that is more. `--only` takes the
 steps whose names begin so; files of other steps are made if they are missing in the directory, which is kept if it is
-given. 100 million requests need 15 GB.
+given. 100 million requests need some 25 GB.
 """
 
 import argparse
