@@ -1,4 +1,4 @@
-"""A view of a replay that goes on: reads its journal each second, at the lowest priority."""
+"""A view of a replay that goes on: reads its journal each second, when a processor has nothing else to do."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from iosonar.view.server import Answer
 
 ENDING = ".journal"
 EACH_S = 1.0
-LOWEST = 19
 
 
 class Following(View):
@@ -134,8 +133,8 @@ def following(run: Path, theme: Theme | None) -> Iterator[Following]:
             raise UserError(f"{shown(run)} is a result, whose run has ended: iosonar view {shown(run)}")
         raise UserError(f"{shown(path)}: no replay writes it; start the replay first")
     with suppress(OSError):
-        # The replay goes first.
-        os.nice(LOWEST)
+        # Of a processor, only what the replay and others leave. Threads that are started later inherit it.
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     view = Following(Journal(path), theme)
     view.update()
     reader = Thread(target=view.run, daemon=True)

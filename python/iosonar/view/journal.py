@@ -21,7 +21,7 @@ from iosonar.text import shown
 MAGIC = b"iosonar"
 START_BYTES = 16
 NEVER = np.iinfo(np.int64).min
-MOST_AT_ONCE = 1 << 18
+MAX_AT_ONCE = 1 << 18
 """Entries that are read at a time."""
 
 _FIELDS = [
@@ -94,9 +94,9 @@ class Journal:
         self.damaged = 0
 
     def read(self) -> tuple[NDArray[np.void], NDArray[np.int64]]:
-        """The next whole entries, at most MOST_AT_ONCE, and where each is in the file."""
+        """The next whole entries, at most MAX_AT_ONCE, and where each is in the file."""
         size = self.entry.itemsize
-        content = os.pread(self.file.fileno(), size * MOST_AT_ONCE, self.at)
+        content = os.pread(self.file.fileno(), size * MAX_AT_ONCE, self.at)
         whole = len(content) // size * size
         found = np.frombuffer(content[:whole], self.entry)
         places = self.at + size * np.arange(len(found))

@@ -20,8 +20,8 @@ PER_BIN = ROWS * KINDS
 """A power of two."""
 
 STEP = 4
-MOST_BINS = 1 << 16
-LEAST_BINS = 1 << 12
+MAX_BINS = 1 << 16
+MIN_BINS = 1 << 12
 REQUESTS_PER_BIN = 512
 """So many, or more, are in a bin of the finest level, on average: fewer would need as much room as the requests."""
 
@@ -54,7 +54,7 @@ class Level:
 class DenseLevel:
     """All cells of a level to which requests are added, while its time grows: then its bins are joined in pairs."""
 
-    bins = LEAST_BINS
+    bins = MIN_BINS
 
     def __init__(self, low_ns: int) -> None:
         self.low_ns, self.high_ns = low_ns, low_ns + self.bins
@@ -84,8 +84,8 @@ AnyLevel = Level | DenseLevel
 
 def finest_bins(requests: int) -> int:
     """The bins of the finest level, a power of two."""
-    bins = LEAST_BINS
-    while bins < MOST_BINS and bins * REQUESTS_PER_BIN < requests:
+    bins = MIN_BINS
+    while bins < MAX_BINS and bins * REQUESTS_PER_BIN < requests:
         bins *= 2
     return bins
 
