@@ -120,7 +120,7 @@ fn requests_without_completion_are_instants_of_their_device() {
 }
 
 #[test]
-fn a_recording_is_shown_from_issue_to_completion_with_names_as_they_are() {
+fn a_recording_is_shown_from_issue_to_completion() {
     let request = Request {
         device: DeviceId(1),
         queued: Some(Nanos(100)),
