@@ -22,6 +22,9 @@ use crate::result::statistics::Counter;
 use crate::result::zeroed::Zeroed;
 use crate::verify::checker::Checker;
 
+/// Of so many steps that record nothing, one looks whether the journal is due.
+const IDLE_STEPS: u32 = 32;
+
 /// What the completion log returns.
 pub struct CompletionLogOutput {
     /// Counts of all rows.
@@ -49,6 +52,8 @@ pub struct CompletionLog<'a> {
     zeroed: Zeroed,
     /// How the rows that the checker holds were issued.
     issues: VecDeque<Issue>,
+    /// Steps in a row that recorded nothing.
+    idle_steps: u32,
 }
 
 impl<'a> CompletionLog<'a> {
@@ -76,6 +81,7 @@ impl<'a> CompletionLog<'a> {
             checker: None,
             zeroed: Zeroed::default(),
             issues: VecDeque::new(),
+            idle_steps: 0,
         }
     }
 
@@ -123,7 +129,9 @@ impl<'a> CompletionLog<'a> {
         if let Some(delay) = longest_delay {
             self.progress.add_delay(delay);
         }
-        if !self.journal.flush_if_due() {
+        // A turn of a waiting loop that records nothing does not read the clock for this.
+        self.idle_steps = if recorded > 0 { 0 } else { self.idle_steps.wrapping_add(1) };
+        if self.idle_steps % IDLE_STEPS == 0 && !self.journal.flush_if_due() {
             self.stop.drain();
         }
         recorded
