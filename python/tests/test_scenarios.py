@@ -43,13 +43,13 @@ def test_the_seed_draws_halves_that_share_nothing() -> None:
 
 def test_a_planted_and_a_clean_scenario_end_to_end(tmp_path: Path) -> None:
     out = tmp_path / "runs"
-    found = rows(matrix("--only", "stall-each-2-s", "--only", "large-requests", "--out", out))
+    found = rows(matrix("--only", "stall-each-2-s", "--only", "natural-rocksdb", "--out", out))
     kind, _, planted, was_found, missed, on_others, on_clean = found["S07"]
     assert (kind, planted, was_found, missed, on_others, on_clean) == ("S07", "1", "1", "0", "0", "0")
     assert found["all"][2:] == ["1", "1", "0", "0", "0"]
     runs = {path: path.stat().st_mtime_ns for path in out.glob("*/run.replay.parquet")}
     assert len(runs) == 2
-    matrix("--only", "large-requests", "--out", out)
+    matrix("--only", "natural-rocksdb", "--out", out)
     assert {path: path.stat().st_mtime_ns for path in runs} == runs, "runs are kept"
 
 
