@@ -98,6 +98,7 @@ bench: build ## measure against other programs, as root on a quiet machine
 	python3 bench/fidelity.py --iosonar $(BUILT)
 	python3 bench/asap.py --iosonar $(BUILT)
 	python3 bench/wait.py --iosonar $(BUILT)
+	python3 bench/live.py --iosonar $(BUILT)
 	python3 bench/stalls.py --iosonar $(BUILT)
 	python3 bench/busy_poll.py --iosonar $(BUILT)
 	python3 bench/issuers.py --iosonar $(BUILT)

@@ -14,6 +14,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,7 @@ def test_each_expression_of_the_dashboard_has_data(tmp_path: Path, histograms: s
                 checked = expressions()
                 assert len(checked) > 20
             for expression in checked:
-                eventually(expression, lambda text=expression: query(server, text))
+                eventually(expression, partial(query, server, expression))
             assert replay.poll() is None, (tmp_path / "replay.log").read_text()
             [up] = query(server, "up")
             assert up["value"][1] == "1"

@@ -147,12 +147,20 @@ fn progress_as_json_has_a_line_for_each_state_and_each_second() {
     for key in ["state", "time_s", "of_s", "completed", "in_flight", "rate_per_s", "delay_s"] {
         assert!(keys.iter().any(|known| known == key), "{key}: {keys:?}");
     }
+    for key in ["demanded", "submitted", "waiting", "bytes", "errors", "dropped", "demanded_per_s", "latency_p50_s"] {
+        assert!(keys.iter().any(|known| known == key), "{key}: {keys:?}");
+    }
     assert!(lines[0]["time_s"].is_null() && lines[0]["of_s"].is_null(), "{:?}", lines[0]);
     let of_state = |state: &str| lines.iter().filter(|line| line["state"] == state).collect::<Vec<_>>();
     assert!(of_state("wait")[0]["time_s"].as_f64().unwrap() < 0.0, "{lines:?}");
     assert!(of_state("run").len() >= 2, "{lines:?}");
     let last = lines.last().unwrap();
     assert_eq!(last["of_s"], 2.199);
+    let (submitted, demanded) = (last["submitted"].as_u64().unwrap(), last["demanded"].as_u64().unwrap());
+    assert!(last["completed"].as_u64().unwrap() <= submitted && submitted <= demanded && demanded <= 2200, "{last}");
+    // Of a second with enough requests: at least what the device takes.
+    let p50 = lines.iter().filter_map(|line| line["latency_p50_s"].as_f64()).next().unwrap();
+    assert!((0.001..1.0).contains(&p50), "{lines:?}");
     assert!(last["completed"].as_u64().unwrap() > 1000 && last["delay_s"].is_number(), "{lines:?}");
     assert!(others.iter().any(|line| line.starts_with("FAKE RESULT")), "{others:?}");
 }

@@ -7,14 +7,8 @@ use std::time::Instant;
 use iosonar_trace::Nanos;
 use iosonar_trace::run_info::{DeviceCounters, Quantiles};
 
-use super::{DeviceName, Distribution, FineCounts, Live};
-
-/// Numbers that never fall, although their parts are read one after the other.
-#[derive(Debug, Default)]
-pub(super) struct Reached {
-    demanded: u64,
-    submitted: u64,
-}
+use super::counts::{DeviceName, Live};
+use super::times::{Distribution, FineCounts};
 
 /// What was counted of an operation.
 #[derive(Clone, Debug)]

@@ -1,3 +1,5 @@
+use iosonar_trace::Nanos;
+
 use super::*;
 
 const WORDS: Words = Words {

@@ -4,11 +4,8 @@ use iosonar_pacing::live::{Distribution, Snapshot};
 use iosonar_pacing::progress::Progress;
 use prometheus_client::registry::Unit;
 
-use super::Run;
+use super::run::{Labels, Run};
 use crate::live::state::{State, run_time};
-
-/// Names and values.
-pub type Labels = Vec<(&'static str, String)>;
 
 /// What a family has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,9 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, 
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
-use super::families::{Family, Kind, Labels, Value};
+use super::families::{Family, Kind, Value};
 use super::protobuf;
+use super::run::Labels;
 
 /// A format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,19 +3,19 @@
 mod families;
 mod formats;
 mod protobuf;
+mod run;
 mod server;
 #[cfg(test)]
 mod tests;
 
 use std::net::{TcpListener, ToSocketAddrs};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
-use iosonar_pacing::progress::Progress;
-use iosonar_trace::Nanos;
 
-use self::families::{Labels, families};
+use self::families::families;
 use self::formats::Format;
+pub use self::run::Run;
 use self::server::{Page, Server};
 use crate::console::status;
 
@@ -48,15 +48,6 @@ impl std::str::FromStr for Address {
         };
         Ok(Self { host: host.map(str::to_owned), port })
     }
-}
-
-/// A run that is shown.
-pub struct Run {
-    pub progress: Arc<Progress>,
-    /// Its expected duration, once it is known.
-    pub expected: Arc<OnceLock<Nanos>>,
-    /// What it is, as labels.
-    pub about: Labels,
 }
 
 /// Serves the numbers of one run after the other.

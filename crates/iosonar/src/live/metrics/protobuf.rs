@@ -1,10 +1,11 @@
 //! Families as messages `io.prometheus.client.MetricFamily`, each after its length: the only format in which Prometheus reads
-//! native histograms. The library can write it, but needs a compiler of protobuf and forty more crates to build; these are the
-//! five messages in use.
+//! native histograms. The library can write it, but needs a compiler of protobuf and thirty more crates to build; these
+//! are the messages in use.
 
 use iosonar_pacing::live::{Distribution, SCHEMA};
 
-use super::families::{Family, Kind, Labels, Value};
+use super::families::{Family, Kind, Value};
+use super::run::Labels;
 
 /// All families.
 pub fn encode(families: &[Family]) -> Vec<u8> {

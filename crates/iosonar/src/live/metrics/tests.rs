@@ -1,6 +1,7 @@
 use iosonar_pacing::live::DeviceName;
+use iosonar_pacing::progress::Progress;
 use iosonar_replay::result::live::{of_requests, row_of};
-use iosonar_trace::{IoResult, Op, Outcome, Request, Sector, Sectors};
+use iosonar_trace::{IoResult, Nanos, Op, Outcome, Request, Sector, Sectors};
 
 use super::*;
 
