@@ -87,7 +87,7 @@ def processor_s(pid: int) -> float:
 def windows(args: argparse.Namespace, rows: int, run: Path) -> None:
     """Measures a run's view."""
     index = args.directory / "index"
-    words = [*args.view.split(), run, "--no-browser", "--index", index]
+    words = [*args.view.split(), run, "--index", index]
     with viewing(words) as (_, program, wall, most):
         size = sum(each.stat().st_size for each in index.rglob("*") if each.is_file())
         print(f"{rows:,} requests: index in {wall:.1f} s, {processor_s(program.pid):.1f} s of a processor", end=", ")
@@ -171,7 +171,7 @@ def replayed(args: argparse.Namespace, load: Path, device: str, place: Path, fol
     if followed:
         while not Path(f"{run}.journal").exists() and replay.poll() is None:
             time.sleep(0.05)
-        with viewing([*args.view.split(), "--follow", run, "--no-browser"], quietly=True) as (address, program, _, _):
+        with viewing([*args.view.split(), "--follow", run], quietly=True) as (address, program, _, _):
             # As if the browser ran elsewhere.
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
             while replay.poll() is None:

@@ -186,9 +186,12 @@ def test_an_index_is_kept_until_the_table_changes(run: Path, tmp_path: Path, mon
     (kept / build.ABOUT).write_text("{")
     with viewed(run, caches) as view:
         assert len(view.figures.index.requests) == ROWS, "a damaged index is made again"
+    other = run.rename(tmp_path / "other.replay.parquet")
+    with viewed(other, caches):
+        assert kept not in caches.iterdir(), "the index of a table that is gone is removed"
     blocked = tmp_path / "file"
     blocked.write_text("")
-    with pytest.raises(UserError, match="use --index DIRECTORY"), viewed(run, blocked / "x"):
+    with pytest.raises(UserError, match="use --index DIRECTORY"), viewed(other, blocked / "x"):
         pass
     assert index_of.__module__ == "iosonar.view.index"
 

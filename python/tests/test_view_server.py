@@ -174,6 +174,9 @@ def test_a_box_leaves_as_rows_and_as_a_load(view: View, server: Server, run: Pat
     status, rows, headers = ask(server, f"rows.csv?{query}")
     assert status == 200 and headers["Content-Disposition"].startswith("attachment")
     assert len(rows.splitlines()) == found["count"] + 1
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("iosonar.view.page.MAX_ROWS", found["count"] - 1)
+        assert ask(server, f"rows.csv?{query}")[0] == 400
     # The condition is one for `iosonar sql`.
     said = iosonar("sql", run, f"SELECT count(*) AS n FROM requests WHERE {found['sql']}", "--format", "csv")
     assert said.split() == ["n", str(found["count"])]

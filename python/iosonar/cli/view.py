@@ -18,14 +18,15 @@ from iosonar.figures.palette import Theme
 EXAMPLES = """
 The page draws the part that is zoomed into, down to single requests: their operation, offset, size, times and delay.
 A box selects requests: their share, the slowest, and what was in flight beside it; they leave as CSV or as a load.
-Only this machine and account reach the page: its address has a random token. From elsewhere, use a tunnel of ssh.
-An index is made once for each table and kept in the directory of caches.
+Only this machine reaches the page, by an address with a random token. From elsewhere: ssh -L PORT:127.0.0.1:PORT HOST.
+An index is made once for each table, of 50 to 70 bytes per request. It is removed when another is made and the table
+is gone.
 
 \b
 Examples:
   iosonar view run.replay.parquet
   iosonar view --follow run.replay.parquet     # while the replay goes on
-  iosonar view mysql.load.gz --port 8080 --no-browser
+  iosonar view mysql.load.gz --port 8080
 
 Exit codes: 0 ended with Ctrl-C, 1 failed, 2 the command line was wrong.
 """
@@ -38,7 +39,9 @@ def view(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run or load; with --follow, a run or its journal.")],
     follow: Annotated[bool, typer.Option("--follow", help="Show a replay that goes on.")] = False,
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="0 is any.")] = 0,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
+    browser: Annotated[
+        bool, typer.Option("--browser", help="Open a browser; other users of this machine may see the address.")
+    ] = False,
     index: Annotated[
         Path | None, typer.Option(metavar="DIRECTORY", help="Keep the index there; default: ~/.cache/iosonar/view.")
     ] = None,
@@ -97,7 +100,7 @@ def serve(shown: object, port: int, *, browser: bool) -> None:
     with server:
         write(f"{server.url}\n")
         print_error("Ctrl-C ends it.")
-        if browser and sys.stdout is not None and sys.stdout.isatty():
+        if browser:
             webbrowser.open(server.url)
         server.serve_forever(poll_interval=0.2)
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     from iosonar.table import SourceFile
 
+TABLE = "table"
+"""The file with the path of the table."""
+
 RELEASED_ABOVE = 256 << 20
 """Of a larger index, the mapped pages are given back after each window."""
 
@@ -88,12 +91,22 @@ def _make(
             f"cannot write the index to {shown(directory.parent)}: {error.strerror or error}; use --index DIRECTORY"
         ) from error
     try:
+        _remove_old(directory.parent)
         build(connection, made, is_load=not file.kind.is_run, progress=progress)
         (made / "of").write_text(identity, encoding="utf-8", errors="surrogateescape")
+        (made / TABLE).write_text(str(file.given.resolve()), encoding="utf-8", errors="surrogateescape")
         shutil.rmtree(directory, ignore_errors=True)
         made.rename(directory)
     finally:
         remove()
+
+
+def _remove_old(caches: Path) -> None:
+    """Removes the indexes of tables that are gone."""
+    for each in caches.iterdir():
+        with suppress(OSError):
+            if not Path((each / TABLE).read_text(encoding="utf-8", errors="surrogateescape")).exists():
+                shutil.rmtree(each)
 
 
 def _read(directory: Path, identity: str) -> Index | None:

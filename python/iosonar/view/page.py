@@ -22,6 +22,9 @@ from iosonar.view.server import Answer, Download, Html, Packed, Route
 from iosonar.view.table import Table
 
 ASSETS = Path(__file__).parent / "assets"
+MAX_ROWS = 5_000_000
+"""So many rows, or fewer, are saved as CSV: they need room in a temporary directory."""
+
 SCRIPTS = ("requests.js", "selection.js", "view.js")
 
 
@@ -124,6 +127,8 @@ class View:
         """The rows of a box as CSV."""
         assert self.table
         condition = self._box(query).sql(is_run=self.figures.is_run)
+        if self.table.count(condition) > MAX_ROWS:
+            raise UserError(f"these are more than {units.count(MAX_ROWS)} rows; `iosonar sql --format csv` writes them")
         return Download("rows.csv", "text/csv; charset=utf-8", self.table.rows(condition))
 
     def load(self, query: Mapping[str, str]) -> Answer:

@@ -47,6 +47,12 @@ class Table:
         found = zip(names, rows[0] if rows else (), strict=False)
         return [(name, plain(str(value))) for name, value in found if value is not None and name not in LEFT_OUT]
 
+    def count(self, condition: str) -> int:
+        """How many requests meet a condition."""
+        with self._lock:
+            [(found,)] = self._connection.sql(f"SELECT count(*) FROM requests WHERE {condition}").fetchall()
+        return int(found)
+
     @contextmanager
     def rows(self, condition: str) -> Iterator[Path]:
         """A temporary CSV file of the rows that meet a condition."""

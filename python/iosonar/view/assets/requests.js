@@ -60,20 +60,29 @@ iosonar.requests = (() => {
     if (row !== null && !columns.has(row)) setTimeout(async () => {
       if (mine !== asked) return;
       columns.set(row, await iosonar.ask("request", { row }).catch(() => null));
-      if (mine === asked) document.getElementById("tip").replaceChildren(...described(row));
+      if (mine === asked) fill(row);
     }, WAIT_MS);
   }
 
+  // Fills the tip, which grows when the columns of its request come, and stays within the window.
+  function fill(row) {
+    const tip = document.getElementById("tip");
+    tip.replaceChildren(...described(row));
+    tip.style.top = `${Math.max(Math.min(parseFloat(tip.style.top), innerHeight - tip.offsetHeight - 8), 8)}px`;
+  }
+
   const TEXTS = { due: "time", issued: "time", completed: "time", latency: "s", delay: "s", offset: "bytes", size: "bytes" };
-  const value = (name, number) => number === null ? "–" : name === "offset" ? `${iosonar.text("bytes", number)} (byte ${number})` : iosonar.text(TEXTS[name], number, TEXTS[name] === "time" ? 9 : 3);
-  const HIDDEN = new Set(["scheduled_ns", "issued_ns", "completed_ns", "latency_ns", "delay_ns", "sector", "sectors", "bytes", "op", "at_ns", "file_row_number"]);
+  const value = (name, number) => number === null ? "–" : TEXTS[name] === "time" ? `${number.toFixed(6)} s` : name === "offset" ? `${iosonar.text("bytes", number)} (byte ${number})` : iosonar.text(TEXTS[name], number, 3);
+  const HIDDEN = new Set(["scheduled_ns", "issued_ns", "completed_ns", "latency_ns", "delay_ns", "sector", "sectors", "bytes", "op", "at_ns", "source_sector", "bytes_done"]);
+  // Columns that are said only if they have another value.
+  const USUAL = { flags: "0", errno: "0", pushed_back: "False", widened: "False" };
 
   // The lines of a request: text only, whatever a trace has for names.
   function described(row) {
     const found = columns.get(row);
     if (!found) return [element("b", "Request")];
     const { columns: all } = found, own = Object.fromEntries(all);
-    const lines = [["operation", own.op ?? kinds[found.kind]], ...Object.keys(TEXTS).map((name) => [name, value(name, found[name])]), ...all.filter(([name]) => !HIDDEN.has(name) && name !== "request")];
+    const lines = [["operation", own.op ?? kinds[found.kind]], ...Object.keys(TEXTS).map((name) => [name, value(name, found[name])]), ...all.filter(([name, text]) => !HIDDEN.has(name) && name !== "request" && USUAL[name] !== text)];
     return [element("b", `Request ${own.request ?? found.place}`), ...lines.map(([name, text]) => {
       const line = element("div");
       line.append(element("span", name.replaceAll("_", " ")), element("em", text));
@@ -91,9 +100,9 @@ iosonar.requests = (() => {
     event.preventDefault();
     const row = plot.bars.row[next.i], tip = document.getElementById("tip"), edge = plot.host.getBoundingClientRect();
     show(plot, row);
-    tip.replaceChildren(...described(row));
+    Object.assign(tip.style, { left: `${Math.min(edge.left + Math.max(next.from, 0) + 14, innerWidth - 320)}px`, top: `${edge.top + next.y + 10}px` });
     tip.hidden = false;
-    Object.assign(tip.style, { left: `${Math.min(edge.left + Math.max(next.from, 0) + 14, innerWidth - 320)}px`, top: `${Math.min(edge.top + next.y + 10, innerHeight - 330)}px` });
+    fill(row);
   }
 
   return { paint, hover, key, value, kinds, element, select: () => {} };

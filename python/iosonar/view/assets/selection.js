@@ -37,7 +37,7 @@
         links.append(Object.assign(element("a", text), { href: `${name}?${new URLSearchParams(parameters)}`, download: name }), " ");
       nodes.push(links);
     }
-    nodes.push(element("p", "In iosonar sql, the same rows are those of requests WHERE"), element("code", found.sql));
+    nodes.push(element("p", "The same rows with iosonar sql:"), element("code", `FROM requests WHERE ${found.sql}`));
     return nodes;
   }
 
@@ -50,7 +50,7 @@
       go.addEventListener("click", () => show(row));
       const last = element("td");
       last.append(go);
-      line.append(element("td", kinds[row.kind]), ...COLUMNS.map((name) => element("td", name === "offset" ? iosonar.text("bytes", row[name], 6) : name === "issued" ? `${row[name].toFixed(6)} s` : value(name, row[name]))), last);
+      line.append(element("td", kinds[row.kind]), ...COLUMNS.map((name) => element("td", name === "offset" ? iosonar.text("bytes", row[name], 6) : value(name, row[name]))), last);
       return line;
     }));
     scroll.className = "scroll";
