@@ -76,8 +76,8 @@ DETECTOR = Detector[CallStudy](
     "failing-lookups",
     "Lookups of files that do not exist",
     "The program searches a list of directories, such as a search path of headers, modules or libraries, and finds "
-    "each file late or never. A local file system remembers missing names; many network file systems ask the server each "
-    "time.",
+    "each file late or never. A local file system remembers missing names; many network file systems ask the server "
+    "each time.",
     (
         "Shorten the search path, or put the directory where most files are first.",
         "Keep the result of the search, as compilers' precompiled headers and bytecode caches do.",

@@ -15,7 +15,10 @@ FEWEST_CALLS = 20
 """A thread with fewer calls on files takes no part."""
 
 SOON = 0.1
-"""A call of another thread that begins within this part of a mean call after the end of one follows it."""
+"""A call of another thread that begins within this part of a long call after the end of one follows it."""
+
+CLEARLY = 2.0
+"""So many times as many do so as would by chance."""
 
 LISTED = 100_000
 """Threads that are looked at, those with the most time first."""
@@ -37,6 +40,7 @@ def _processes(study: CallStudy) -> list[dict[str, Any]]:
     threads = named.group_by("process", "thread").aggregate(
         calls=named.count(),
         ns=named.duration_ns.cast("float64").sum(),
+        squares=(named.duration_ns.cast("float64") ** 2).sum(),
         waited_ns=named.waited_ns.cast("float64").sum(),
         first_ns=named.begin_ns.min(),
         last_ns=named.end_ns.max(),
@@ -59,6 +63,8 @@ def _summed(process: int | None, threads: list[dict[str, Any]]) -> dict[str, Any
         "threads": len(threads),
         "calls": top["calls"],
         "busy_s": top["ns"] / 1e9,
+        # The mean by time, as the short calls between long ones do not hold anybody back.
+        "call_s": top["squares"] / max(top["ns"], 1) / 1e9,
         "share": top["ns"] / max(sum(row["ns"] for row in threads), 1),
         "span_s": (last - first) / 1e9,
         "waited": sum(waited) / lasted if waited and lasted > 0 else None,
@@ -100,7 +106,7 @@ def _of_process(study: CallStudy, process: dict[str, Any], limits: Limits) -> Fi
     others = marked.filter(~marked.is_top & marked.last_ns.notnull())
     is_during = others.last_ns > others.begin_ns
     since_ns = others.begin_ns - is_during.ifelse(others.ended_ns, others.last_ns)
-    soon_s = SOON * process["busy_s"] / process["calls"]
+    soon_s = SOON * process["call_s"]
     row = (
         others.aggregate(
             calls=others.count(), during=is_during.sum(), soon=(since_ns <= soon_s * 1e9).fill_null(False).sum()
@@ -111,10 +117,11 @@ def _of_process(study: CallStudy, process: dict[str, Any], limits: Limits) -> Fi
     busy = min(process["busy_s"] / process["span_s"], 1.0)
     during, soon = ((row[name] or 0) / max(row["calls"], 1) for name in ("during", "soon"))
     takes_turns = during <= limits["overlap"] * busy
-    if row["calls"] < limits["calls"] or not (takes_turns or soon >= limits["soon"]):
-        return None
     # Of all moments, those within that time after the end of a call.
-    chance = SOON * busy
+    chance = min(process["calls"] * soon_s / process["span_s"], 1.0)
+    follows = soon >= max(limits["soon"], CLEARLY * chance)
+    if row["calls"] < limits["calls"] or not (takes_turns or follows):
+        return None
     waited = process["waited"]
     waits = f"; the others were blocked for {units.percent(min(waited, 1.0))} of their time" if waited else ""
     return DETECTOR.found(
@@ -130,8 +137,9 @@ def _of_process(study: CallStudy, process: dict[str, Any], limits: Limits) -> Fi
         place(study, f"thread = {process['thread']}", "threads", process["first_ns"], process["last_ns"]),
         sure=(
             Confidence.HIGH if waited and waited >= 0.5 else Confidence.MEDIUM,
-            f"If the other threads did not wait for it, about {units.percent(busy if takes_turns else chance)} of their "
-            f"calls would begin {'during its calls' if takes_turns else 'so soon after one of its calls'}."
+            "If the other threads did not wait for it, about "
+            f"{units.percent(busy if takes_turns else chance)} of their calls would begin "
+            f"{'during its calls' if takes_turns else 'so soon after one of its calls'}."
             f"{strace_doubt(study)}",
         ),
         ruled_out=("A thread that works in the background: the others would not care when it is in a call.",),
