@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the throughput of `iosonar replay` with those of fio's io_uring engine and of bare loops on the same device.
 
-    bench/asap.py [--rounds 5] [--requests 1500000] [--depths 64] [--ways asap,timed,fio,bare,spin,sleep]
+    bench/asap.py [--rounds 5] [--requests 1500000] [--depths 1,4,16,64,256] [--ways asap,timed,fio,bare,spin,sleep]
                   [--isolate PARTS] [--iosonar PATH[,PATH]] [--json FILE]
 
 Each way once in each round, in turn, on a loop device with direct I/O over a file in memory: 4 KiB requests at random
@@ -15,7 +15,8 @@ positions, 70 % reads. `--ways` are
     spin, sleep   closed_loop.c, which looks for completions all the time, or sleeps until one comes
 
 iosonar tracks conflicts and records every request, as always. With two programs as --iosonar, the second one is
-measured beside the first. The ratio is the median of those to fio in the same round. Needs root, fio and liburing.
+measured beside the first. Below depth 16 there are fewer requests, as they take longer. Ratios are the medians of those
+to fio, and to the fastest bare loop, in the same round. Needs root, fio and liburing.
 """
 
 import json
@@ -32,43 +33,53 @@ FIO = ("--name=peer", "--direct=1", "--ioengine=io_uring", "--rw=randrw", "--rwm
 def main() -> None:
     p = options(__doc__)
     p.add_argument("--rounds", type=int, default=5), p.add_argument("--requests", type=int, default=1_500_000)
-    p.add_argument("--depths", default="64"), p.add_argument("--isolate")
+    p.add_argument("--depths", default="1,4,16,64,256"), p.add_argument("--isolate")
     p.add_argument("--ways", default="asap,timed,fio,bare,spin,sleep")
     args = p.parse_args()
     wanted = args.ways.split(",") + (["isolated"] if args.isolate else [])
     with bench(args.mib) as (directory, device):
         compiled("bare_loop", directory, "-luring"), compiled("closed_loop", directory, "-luring", "-lm")
         spread, at_once = directory / "asap.load.parquet", directory / "at_once.load.parquet"
-        shape = ["--size", "4k", "--span", f"{args.mib}M", "--reads", 0.7, "--requests", args.requests]
         programs = args.iosonar.split(",")
-        sh(programs[0], "generate", "uniform", spread, "--rate", 100_000, *shape)
-        sh(programs[0], "edit", spread, at_once, "scale time=1e-12")
-        sh(programs[0], "convert", at_once, directory / "at_once.load")
         rows = []
         for depth in map(int, args.depths.split(",")):
+            requests = args.requests * min(depth, 16) // 16
+            shape = ["--size", "4k", "--span", f"{args.mib}M", "--reads", 0.7, "--requests", requests, "--overwrite"]
+            sh(programs[0], "generate", "uniform", spread, "--rate", 100_000, *shape)
+            sh(programs[0], "edit", spread, at_once, "scale time=1e-12", "--overwrite")
+            sh(programs[0], "convert", at_once, directory / "at_once.load", "--overwrite")
             ways = ways_of(programs, directory, device.path, depth, spread, at_once, args.isolate)
             for n in range(args.rounds):
-                row, seconds = {}, args.requests / 300_000
+                row, seconds = {}, requests / 300_000
                 names = [name for name in ways if name.split()[0] in wanted]
                 # fio last, as it runs as long as the others.
                 for name in sorted(names if n % 2 == 0 else reversed(names), key=lambda name: name == "fio"):
                     row[name] = ways[name](seconds)
                     if name.split()[0] in ("asap", "timed"):
-                        seconds = args.requests / row[name]
+                        seconds = requests / row[name]
                 rows.append({"depth": depth, "iops": row})
                 rates = ", ".join(f"{name} {iops:.0f}" for name, iops in row.items())
                 print(f"depth {depth}, round {n + 1}: {rates}", file=sys.stderr, flush=True)
     print("fio", *FIO, "--iodepth=DEPTH --norandommap")
-    print("| depth | rounds | way | requests/s: median (least to most) | ratio to fio |")
-    print("|---|---|---|---|---|")
+    print("| depth | rounds | way | requests/s: median (least to most) | ratio to fio | to the bare loop |")
+    print("|---|---|---|---|---|---|")
     for depth in dict.fromkeys(row["depth"] for row in rows):
         of_depth = [row["iops"] for row in rows if row["depth"] == depth]
         for name in of_depth[0]:
             rates = [row[name] for row in of_depth]
-            ratio = statistics.median(row[name] / row["fio"] for row in of_depth) if "fio" in of_depth[0] else 0
+            to_fio = ratio(of_depth, name, ("fio",))
+            to_bare = ratio(of_depth, name, ("bare", "spin", "sleep"))
             extremes = f"{statistics.median(rates):,.0f} ({min(rates):,.0f} to {max(rates):,.0f})"
-            print(f"| {depth} | {len(rates)} | {name} | {extremes} | {ratio:.2f} |")
+            print(f"| {depth} | {len(rates)} | {name} | {extremes} | {to_fio} | {to_bare} |")
     keep(args, rows)
+
+
+def ratio(rows: list[dict[str, float]], name: str, peers: tuple[str, ...]) -> str:
+    """The median ratio to the fastest of these peers in the same round."""
+    fastest = [max((row[peer] for peer in peers if peer in row), default=0) for row in rows]
+    if not all(fastest):
+        return "–"
+    return f"{statistics.median(row[name] / peer for row, peer in zip(rows, fastest, strict=True)):.2f}"
 
 
 def ways_of(
