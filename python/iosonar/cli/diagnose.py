@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from iosonar.cli.counts import whole_number
 from iosonar.cli.parser import MAX_WIDTH, Command
 from iosonar.cli.run import VERDICT, guarded, print_lines, print_skipped_rows, start, write
 from iosonar.cli.times import From, SkipWarmUp, To
@@ -24,6 +25,8 @@ Examples:
       of a window of the run
   iosonar diagnose run.replay.parquet --threshold S07.length=20ms
       periodic stalls only from 20 ms on
+  iosonar diagnose run.replay.parquet --request 4711
+      why this request was slow: what was in flight, in one sentence
   iosonar diagnose run.replay.parquet --json --fail-on warning
       for programs: exit code 3 if there is a warning or worse
 
@@ -50,6 +53,10 @@ def diagnose(
     ] = None,
     fail_on: Annotated[
         Severity | None, typer.Option(help="Exit with 3 if there is a finding of this severity, or worse.")
+    ] = None,
+    request: Annotated[
+        int | None,
+        typer.Option(metavar="N", parser=whole_number(0), help="Only: why was the request of this number slow?"),
     ] = None,
     device: Annotated[
         str, typer.Option(metavar="NAME", help="Only this device, such as sdb, /dev/sdb, or HOST:/dev/sdb.")
@@ -93,9 +100,14 @@ def diagnose(
             if device and "device" in run.family.refused:
                 raise UsageError(f"--device: not for {run.family.title}")
             print_skipped_rows(run.files)
+            why = None if request is None else run.why_slow(request)
+            if why is not None and not as_json:
+                print_lines(why.sentence)
+                return
             found = run.diagnose(overrides)
             if as_json:
-                write(json.dumps(found.as_json(), indent=2, ensure_ascii=False) + "\n")
+                more = {"request": why.as_json()} if why else {}
+                write(json.dumps(found.as_json() | more, indent=2, ensure_ascii=False) + "\n")
             else:
                 width = min(shutil.get_terminal_size((MAX_WIDTH, 24)).columns, MAX_WIDTH)
                 print_lines(*lines_of(found, run.files[0].kind.view, width))

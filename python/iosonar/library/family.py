@@ -13,6 +13,7 @@ from iosonar.diagrams import Diagram
 from iosonar.errors import UsageError, UserError
 from iosonar.findings.diagnosis import Diagnosis
 from iosonar.findings.thresholds import Limits
+from iosonar.findings.why_slow import Why
 from iosonar.report.compared import Comparison
 from iosonar.report.gate import Subject
 from iosonar.report.page import Page, Table
@@ -102,6 +103,8 @@ class Family(Generic[S]):
     """What conditions of --fail-if are checked for; None if there are none."""
     diagnose: Callable[[S, Mapping[str, Limits]], Diagnosis] = no_findings
     """What the rows say in plain words; thresholds by the number of their finding."""
+    why_slow: Callable[[S, int], Why | None] | None = None
+    """Why a row was slow, by its number; None if that is not for them."""
     slowest: Callable[[S, int], Table | None] = lambda study, count: None
     """The table of the slowest rows; None without any."""
     writes_verdict: Callable[[S], bool] = lambda study: False

@@ -10,6 +10,7 @@ from iosonar.diagrams.comparison import ROLES
 from iosonar.diagrams.comparison import Side as SideOfRequests
 from iosonar.errors import UsageError
 from iosonar.findings.registry import diagnose_requests
+from iosonar.findings.why_slow import why_slow
 from iosonar.library.family import Family, OpenOptions, Side, check
 from iosonar.library.originals import beside_original, find_original, original_among
 from iosonar.library.windows import in_window, part_of, window_of, without_warm_up
@@ -87,6 +88,7 @@ FAMILY = Family[Study](
     judgement=lambda study: judgement_of(study) if study.requests.is_run else None,
     subject=subject_of_requests,
     diagnose=diagnose_requests,
+    why_slow=why_slow,
     slowest=slowest_table,
     writes_verdict=lambda study: study.requests.is_run,
     by_default=lambda study, selection: selection.choose(

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iosonar import units
-from iosonar.errors import UserError
+from iosonar.errors import UsageError, UserError
 from iosonar.figures.model import Empty, Figure
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
 from iosonar.figures.size import PAGE, Size
 from iosonar.findings.diagnosis import Diagnosis
+from iosonar.findings.why_slow import Why
 from iosonar.library.family import Family, OpenOptions, family_of
 from iosonar.library.frames import Frames
 from iosonar.report.gate import Condition, GateScope, Judged, judge
@@ -185,6 +186,14 @@ class Run(Frames):
                 bytes and shares of 1: `{"S07": {"length": 0.02}}`.
         """
         return self.family.diagnose(self.study, thresholds or {})
+
+    def why_slow(self, request: int) -> Why:
+        """Why a request was slow, as one sentence. Raises UserError if there is no such request."""
+        if self.family.why_slow is None:
+            raise UsageError(f"--request: not for {self.family.title}")
+        if found := self.family.why_slow(self.study, request):
+            return found
+        raise UserError(f"{self.files[0].path} has no request {request}")
 
     @property
     def diagrams(self) -> tuple[str, ...]:
