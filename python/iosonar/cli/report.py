@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ import typer
 
 from iosonar.cli.counts import whole_number
 from iosonar.cli.gate_options import FailIf, Junit, Markdown, Percentiles, end_by
-from iosonar.cli.parser import Command
+from iosonar.cli.parser import MAX_WIDTH, Command
 from iosonar.cli.run import guarded, print_lines, print_not_drawn, print_skipped_rows, start
 from iosonar.cli.times import From, SkipWarmUp, To, seconds, windows
 from iosonar.figures.numbers import DataFormat
@@ -172,6 +173,7 @@ def report(
     """Show runs or loads as diagrams, on a page or as pictures."""
     from iosonar.errors import UsageError, UserError
     from iosonar.figures.size import Size
+    from iosonar.findings.text import brief_lines
     from iosonar.library.run import open_run
     from iosonar.report.gate import Condition, GateScope
     from iosonar.report.gate_files import refuse_same_file
@@ -217,10 +219,18 @@ def report(
             for done in run.write(selection, replace(output, judged=judged), pictures):
                 print_lines(*done.paths)
                 written.append(done)
+            print_findings(run)
             print_slowest(run)
             print_not_drawn(written)
             run.write_gate_files(judged, junit, markdown)
             end_by(judged)
+
+    def print_findings(run: Run) -> None:
+        """Prints what was found on a terminal: without, standard output has only paths."""
+        if sys.stdout and sys.stdout.isatty():
+            width = min(shutil.get_terminal_size((MAX_WIDTH, 24)).columns, MAX_WIDTH)
+            if found := [*brief_lines(run.diagnose().findings, width)]:
+                print_lines("", *found, "More about them: iosonar diagnose, or the page.")
 
     def print_slowest(run: Run) -> None:
         """Prints as many as the user asked for, or a few on a terminal: without, standard output has only paths."""

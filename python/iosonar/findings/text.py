@@ -41,10 +41,15 @@ def _finding(finding: Finding, files: Sequence[str], view: str, width: int) -> I
     yield from _labelled("usually means", [finding.meaning], width)
     yield from _labelled("ruled out", finding.ruled_out, width)
     yield from _labelled("advice", finding.advice, width)
-    query = f"SELECT * FROM {view} WHERE {finding.evidence.filter}"
     # One line, so that it can be copied.
-    yield f"{INDENT}{'rows':{LABELS}}iosonar sql {shlex.join(map(plain, files))} {_quoted(query)}"
+    yield f"{INDENT}{'rows':{LABELS}}{command_of(finding, files, view)}"
     yield from _labelled("sure", [f"{finding.confidence}: {finding.why_sure}"], width)
+
+
+def command_of(finding: Finding, files: Sequence[str], view: str) -> str:
+    """The command that prints the rows of a finding."""
+    query = f"SELECT * FROM {view} WHERE {finding.evidence.filter}"
+    return f"iosonar sql {shlex.join(map(plain, files))} {_quoted(query)}"
 
 
 def _not_checked(missing: Sequence[tuple[str, str]], width: int) -> Iterator[str]:

@@ -286,7 +286,7 @@ class Run(Frames):
         yield from write_report(study, self.family.selected(study, selection), output, self.family.page)
         if self.writes_verdict:
             path = output.directory / f"{study.stem}.verdict.json"
-            write_verdict(self.verdict, path)
+            write_verdict(self.verdict, self.diagnose().findings, path)
             yield DiagramFiles("verdict", (path,))
 
     @property

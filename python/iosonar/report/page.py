@@ -71,6 +71,22 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Told:
+    """A finding: what was seen, more about it under headings, and the part of a diagram that shows it.
+
+    `figure` is the name of the diagram; empty if it is not on the page.
+    """
+
+    severity: Severity
+    head: str
+    text: str
+    details: tuple[tuple[str, tuple[str, ...]], ...]
+    figure: str = ""
+    from_s: float | None = None
+    to_s: float | None = None
+
+
+@dataclass(frozen=True)
 class Summary:
     """The top of the page."""
 
@@ -86,6 +102,8 @@ class Summary:
     inconclusive: tuple[Banner, ...] = ()
     """Checks that say nothing about the device if the replay was not faithful; `doubt` is the reason."""
     doubt: str = ""
+    findings: tuple[Told, ...] = ()
+    """What the rows say, the worst first."""
     about: str = "Files"
     """The heading of the facts."""
     facts: tuple[tuple[str, str], ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from iosonar import units
@@ -14,6 +15,8 @@ from iosonar.report.page import Page, Section, Summary, Table
 from iosonar.study.base import BaseStudy
 
 S = TypeVar("S", bound=BaseStudy)
+
+SHOWN = "The diagram that shows the first finding. “Show it” at a finding leads to its part of a diagram."
 
 
 def times_row(title: str, values: Distribution, shares: Iterable[float]) -> tuple[str, ...]:
@@ -63,9 +66,28 @@ def page_of(
     place = {name: number for number, name in enumerate(story)}
     for found in figures.values():
         found.sort(key=lambda figure: place.get(figure.name, len(place)))
+    first = _first_shown(summary, figures)
     sections = tuple(
         Section(name, *words[name], tuple(found), tables.get(name, ()))
         for name, found in figures.items()
         if found or tables.get(name)
     )
-    return Page(summary, sections, tuple(empty))
+    return Page(_linked(summary, [*first, *sections]), (*first, *sections), tuple(empty))
+
+
+def _first_shown(summary: Summary, figures: Mapping[str, list[Figure]]) -> list[Section]:
+    """A section with the diagram that shows the first finding, which is taken from its own; none without findings."""
+    for told in summary.findings[:1]:
+        for found in figures.values():
+            for figure in found:
+                if figure.name == told.figure:
+                    found.remove(figure)
+                    return [Section("first", f"Where {told.head} shows", SHOWN, (figure,))]
+    return []
+
+
+def _linked(summary: Summary, sections: Iterable[Section]) -> Summary:
+    """The summary with links only to diagrams that are on the page."""
+    drawn = {figure.name for section in sections for figure in section.figures}
+    kept = tuple(told if told.figure in drawn else replace(told, figure="") for told in summary.findings)
+    return replace(summary, findings=kept)

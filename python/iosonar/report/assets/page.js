@@ -48,6 +48,10 @@
       }
     });
     for (const { host } of all) { seen.observe(host); sized.observe(host); }
+    for (const link of document.querySelectorAll("a[data-from]")) {
+      const plot = plots.get(link.dataset.figure);
+      if (plot.timed) link.addEventListener("click", () => plot.choose({ x: { low: Number(link.dataset.from), high: Number(link.dataset.to) } }));
+    }
     root.dataset.ready = "yes";
     frames(2).then(() => { drawn = true; });
   }

@@ -1,0 +1,42 @@
+"""Findings on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from iosonar.figures.model import Severity
+from iosonar.findings.diagnosis import Diagnosis
+from iosonar.findings.finding import Finding
+from iosonar.findings.finding import Severity as Matters
+from iosonar.findings.text import command_of
+from iosonar.report.page import Told
+
+LOOKS = {Matters.INFO: Severity.NEUTRAL, Matters.WARNING: Severity.WARNING, Matters.BAD: Severity.BAD}
+
+
+def told(diagnosis: Diagnosis, view: str) -> tuple[Told, ...]:
+    """All findings, the worst first; `view` is that of `iosonar sql`."""
+    return tuple(_told(finding, diagnosis.files, view) for finding in diagnosis.findings)
+
+
+def _told(finding: Finding, files: Sequence[str], view: str) -> Told:
+    evidence = finding.evidence
+    has_part = evidence.from_s is not None and evidence.to_s is not None
+    return Told(
+        LOOKS[finding.severity],
+        f"{finding.number} {finding.title}",
+        finding.seen,
+        tuple(_details(finding, files, view)),
+        evidence.diagram,
+        evidence.from_s if has_part else None,
+        evidence.to_s if has_part else None,
+    )
+
+
+def _details(finding: Finding, files: Sequence[str], view: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield "Usually means", (finding.meaning,)
+    if finding.ruled_out:
+        yield "Ruled out", finding.ruled_out
+    yield "Advice", finding.advice
+    yield "Rows", (f"`{command_of(finding, files, view)}`",)
+    yield "Sure", (f"{finding.confidence}: {finding.why_sure}",)
