@@ -195,7 +195,7 @@ def _busy(count: int, nice: int) -> Iterator[None]:
         os.setpriority(os.PRIO_PROCESS, 0, nice)
 
     text = "while True: pass"
-    started = []
+    started: list[subprocess.Popen[bytes]] = []
     try:
         while len(started) < count:
             started.append(subprocess.Popen([sys.executable, "-c", text], preexec_fn=nicer))
