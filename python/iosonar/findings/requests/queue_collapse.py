@@ -104,7 +104,7 @@ DETECTOR = Detector[Study](
         "Look for such limits where requests are issued: nr_requests of the block layer, the queue depth of the HBA or "
         "iSCSI "
         "session, io.max, or the number of threads of the application.",
-        "`iosonar sweep` over --depth shows throughput and latency at each depth.",
+        "Run `iosonar sweep` over --depth: it shows throughput and latency at each depth.",
     ),
     find,
     (Threshold("loss", 0.2, Measured.SHARE, "How much less throughput there is at the greatest depth."),),
