@@ -114,7 +114,8 @@ def test_completions_in_ascending_order_are_a_scheduler(tmp_path: Path) -> None:
     # Bursts of 20 requests; a disk that sorts them, and one that does not.
     rows = 6000
     generator = np.random.default_rng(1)
-    at, sector = np.arange(rows) // 20 * 50 * MS, generator.integers(0, 1 << 20, rows) * 8
+    at = np.arange(rows) // 20 * 50 * MS + np.arange(rows) % 20 * US
+    sector = generator.integers(0, 1 << 20, rows) * 8
     place = np.arange(rows).reshape(-1, 20)
     rank = np.argsort(np.argsort(sector.reshape(-1, 20), axis=1), axis=1).reshape(-1)
     depth = np.arange(rows) % 20 + 1
