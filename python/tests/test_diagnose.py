@@ -112,7 +112,7 @@ def test_numbers_and_names_of_findings_are_unique() -> None:
     assert len({each.number for each in detectors}) == len({each.name for each in detectors}) == len(detectors)
     for each in detectors:
         texts = [each.meaning, *each.advice, *(threshold.about for threshold in each.thresholds)]
-        assert all(re.fullmatch(r"[A-Z].*[.]", text) for text in texts), each.number
+        assert all(re.fullmatch(r"[A-Z`].*[.]", text) for text in texts), each.number
 
 
 def test_the_document_has_all_findings() -> None:

@@ -114,14 +114,16 @@ def test_completions_in_ascending_order_are_a_scheduler(tmp_path: Path) -> None:
     # Bursts of 20 requests; a disk that sorts them, and one that does not.
     rows = 6000
     generator = np.random.default_rng(1)
-    at, sector = np.arange(rows) // 20 * 50 * MS, generator.integers(0, 1 << 20, rows) * 8
+    at = np.arange(rows) // 20 * 50 * MS + np.arange(rows) % 20 * US
+    sector = generator.integers(0, 1 << 20, rows) * 8
     place = np.arange(rows).reshape(-1, 20)
     rank = np.argsort(np.argsort(sector.reshape(-1, 20), axis=1), axis=1).reshape(-1)
-    sorted_ = run(tmp_path, name="sorted", at=at, latency=(rank + 1) * MS, sector=sector)
+    depth = np.arange(rows) % 20 + 1
+    sorted_ = run(tmp_path, name="sorted", at=at, latency=(rank + 1) * MS, sector=sector, in_flight=depth)
     found = only(diagnosed(sorted_), "S16")
     assert found.values["completed_ascending"] == pytest.approx(0.95, abs=0.05)
     assert found.values["issued_ascending"] == pytest.approx(0.5, abs=0.05)
-    fifo = run(tmp_path, name="fifo", at=at, latency=(place % 20 + 1).reshape(-1) * MS, sector=sector)
+    fifo = run(tmp_path, name="fifo", at=at, latency=(place % 20 + 1).reshape(-1) * MS, sector=sector, in_flight=depth)
     assert "S16" not in numbers(diagnosed(fifo))
 
 

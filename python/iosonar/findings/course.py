@@ -211,3 +211,9 @@ def course_of(study: Study, op: Op, count: int = 200) -> Course:
         written[chosen],
         due[chosen],
     )
+
+
+def at_depth(study: Study, depth: int) -> str:
+    """A condition of `iosonar sql`: at least so many in flight, as far as the files say; else all with a latency."""
+    known = all("in_flight" in file.known_columns for file in study.files)
+    return f"in_flight >= {depth}" if known else "latency_ns IS NOT NULL"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from iosonar import units
-from iosonar.findings.course import rates_of, stretches_of, without_latency
+from iosonar.findings.course import at_depth, rates_of, stretches_of, without_latency
 from iosonar.findings.detector import Detector
 from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
 from iosonar.findings.thresholds import Limits, Measured, Threshold
@@ -42,7 +42,7 @@ def find(study: Study, limits: Limits) -> Finding | None:
         Severity.INFO,
         f"With {depth} or more requests in flight, {units.count(many)} complete per second; one alone gets "
         f"{units.count(alone)}: the storage serves them one after the other.",
-        Evidence(f"in_flight >= {depth}", "latency.depth"),
+        Evidence(at_depth(study, depth), "latency.depth"),
         sure=(
             Confidence.MEDIUM,
             f"{int(number):,} completions with so many in flight, during {units.percent(share)} of the time, beside "

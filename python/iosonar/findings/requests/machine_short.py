@@ -29,9 +29,10 @@ def find(study: Study, limits: Limits) -> Finding | None:
             values.setdefault(name, value)
     if not said:
         return None
+    text = "; ".join(said)
     return DETECTOR.found(
         Severity.WARNING,
-        f"{'; '.join(said)}.",
+        f"{text[:1].upper()}{text[1:]}.",
         Evidence(between(study, study.first_s, study.last_s), "machine.processors"),
         sure=(Confidence.HIGH, "The kernel's counters of the machine, sampled during the run."),
         values=values,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar import units
-from iosonar.findings.course import rates_of, stalls_of, without_latency
+from iosonar.findings.course import at_depth, rates_of, stalls_of, without_latency
 from iosonar.findings.detector import Detector
 from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
 from iosonar.findings.thresholds import Limits, Measured, Threshold
@@ -72,7 +72,7 @@ def find(study: Study, limits: Limits) -> Finding | None:
         f"With about {units.count(round(best_depth))} requests in flight, {units.count(curve.rate[best])} complete per "
         f"second; with about {units.count(round(depth))}, only {units.count(curve.rate[last])}: {units.percent(loss)} "
         "fewer.",
-        Evidence(f"in_flight >= {max(int(depth / 1.5), 1)}", "latency.depth", low=best_depth, high=depth),
+        Evidence(at_depth(study, max(int(depth / 1.5), 1)), "latency.depth", low=best_depth, high=depth),
         sure=(
             Confidence.HIGH if min(curve.number[best], curve.number[last]) >= 300 else Confidence.MEDIUM,
             f"{units.requests(int(curve.number[last]))} completed at the greater depth, {int(curve.number[best]):,} at "

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from iosonar import units
-from iosonar.findings.course import stretches_of, without_latency
+from iosonar.findings.course import at_depth, stretches_of, without_latency
 from iosonar.findings.detector import Detector
 from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
 from iosonar.findings.thresholds import Limits, Measured, Threshold
@@ -45,7 +45,7 @@ def find(study: Study, limits: Limits) -> Finding | None:
         f"With at least {DEPTH} requests in flight, {units.percent(completed)} of the completions are at a higher "
         "position "
         f"than the one before; in the order of issue, {units.percent(issued)} are.",
-        Evidence(f"in_flight >= {DEPTH}", "turns.completed"),
+        Evidence(at_depth(study, DEPTH), "turns.completed"),
         sure=(
             Confidence.MEDIUM,
             f"{steps[1]:,} completions; of requests in random order, half are at a higher position."
