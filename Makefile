@@ -121,7 +121,7 @@ bench-files: build $(VENV)/libraries ## measure recording and replay of calls to
 bench-report: system-for-test $(VENV)/tools $(VENV)/program-quick ## measure the cost of reports of 10 thousand to 10 million requests
 	$(BIN)/python bench/report.py --report $(BIN)/iosonar-report
 	$(BIN)/python bench/view.py --view $(BIN)/iosonar-view
-	$(BIN)/python bench/view.py --follow --iosonar $(BUILT) --view $(BIN)/iosonar-view
+	$(BIN)/python bench/view.py --follow --iosonar $(BIN)/iosonar --view $(BIN)/iosonar-view
 	$(BIN)/python bench/diagrams.py /tmp/made/10000000.replay.parquet
 
 .PHONY: lint dependencies

@@ -57,6 +57,7 @@ class View:
         with self.lock:
             figures = tuple(self._empty(name) for name in self.figures.names)
             lead = self.lead()
+            self.figures.index.release()
         about = "Zoom in to see single requests, from their issue to their completion. `Select` a box for its rows."
         page = Page(
             Summary(self.title, self.title, lead=lead, whole="whole"),

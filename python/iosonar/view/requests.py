@@ -13,6 +13,9 @@ from iosonar.view.scales import Measure, Order
 BLOCK = 1024
 """Requests whose last completion is known."""
 
+MAX_SEARCHES = 4096
+"""So many times, or fewer, are searched for by the samples."""
+
 
 @dataclass
 class Requests:
@@ -40,6 +43,8 @@ class Requests:
     top: int = 1
     """The sector after the last one."""
     not_issued: int = 0
+    samples: dict[Order, NDArray[np.int64]] = field(default_factory=dict)
+    """Of large tables, each BLOCK-th time: a search then touches one page of a mapped file, not one for each step."""
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     """The least positive and the greatest value of each column."""
 
@@ -48,9 +53,21 @@ class Requests:
 
     def between(self, order: Order, low_ns: int, high_ns: int) -> slice:
         """The requests issued or completed from one time to before another."""
-        times = self.begin if order is Order.ISSUE else self.end
-        first, last = np.searchsorted(times, [low_ns, high_ns])
+        first, last = self.before(order, np.array([low_ns, high_ns]))
         return slice(int(first), int(last))
+
+    def before(self, order: Order, times_ns: NDArray[np.int64], *, with_equal: bool = False) -> NDArray[np.int64]:
+        """How many requests were issued or completed before each of these times, or until them."""
+        times, side = self.begin if order is Order.ISSUE else self.end, "right" if with_equal else "left"
+        sample = self.samples.get(order)
+        if sample is None or len(times_ns) > MAX_SEARCHES:
+            found: NDArray[np.int64] = np.searchsorted(times, times_ns, side=side)  # type: ignore[call-overload]
+            return found
+        firsts = np.maximum(np.searchsorted(sample, times_ns, side=side) - 1, 0) * BLOCK  # type: ignore[call-overload]
+        blocks = zip(firsts.tolist(), times_ns.tolist(), strict=True)
+        return np.array(
+            [first + int(np.searchsorted(times[first : first + BLOCK], at, side=side)) for first, at in blocks]
+        )  # type: ignore[call-overload]
 
     def times(self, order: Order, part: slice) -> NDArray[np.int64]:
         """The times of some requests in their order."""
@@ -69,9 +86,8 @@ class Requests:
 
     def in_flight(self, times_ns: NDArray[np.int64]) -> NDArray[np.int64]:
         """How many requests are in flight at these times."""
-        before = np.searchsorted(self.begin, times_ns, side="right")
-        found: NDArray[np.int64] = before - np.searchsorted(self.end, times_ns, side="right")
-        return found
+        issued = self.before(Order.ISSUE, times_ns, with_equal=True)
+        return issued - self.before(Order.COMPLETION, times_ns, with_equal=True)
 
     def overlapping(self, low_ns: int, high_ns: int) -> NDArray[np.int64]:
         """The rows of requests that are in flight at some time of a window, in the order of issue."""
