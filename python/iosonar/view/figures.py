@@ -83,6 +83,7 @@ class Figures:
             return self._axes(name)
         if name not in self._known:
             self._known[name] = self._axes(name)
+            self.index.release()
         return self._known[name]
 
     def _axes(self, name: str) -> tuple[Axis, Axis]:

@@ -57,7 +57,6 @@ class View:
         with self.lock:
             figures = tuple(self._empty(name) for name in self.figures.names)
             lead = self.lead()
-            self.figures.index.release()
         about = "Zoom in to see single requests, from their issue to their completion. `Select` a box for its rows."
         page = Page(
             Summary(self.title, self.title, lead=lead, whole="whole"),
@@ -81,7 +80,8 @@ class View:
 
     def _empty(self, name: str) -> Figure:
         """A diagram with its axes, its series and its legend, and no numbers."""
-        whole, (x, y) = self.figures.whole(name), self.figures.axes(name)
+        (x, y), whole = self.figures.axes(name), self.figures.whole(name)
+        self.figures.index.release()
         layers = tuple(_emptied(layer) for layer in whole.layers)
         return replace(whole, x=x, y=y, layers=layers)
 

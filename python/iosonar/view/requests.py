@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,13 +62,12 @@ class Requests:
         times, side = self.begin if order is Order.ISSUE else self.end, "right" if with_equal else "left"
         sample = self.samples.get(order)
         if sample is None or len(times_ns) > MAX_SEARCHES:
-            found: NDArray[np.int64] = np.searchsorted(times, times_ns, side=side)  # type: ignore[call-overload]
-            return found
+            return np.searchsorted(times, times_ns, side=side)  # type: ignore[call-overload,no-any-return]
         firsts = np.maximum(np.searchsorted(sample, times_ns, side=side) - 1, 0) * BLOCK  # type: ignore[call-overload]
-        blocks = zip(firsts.tolist(), times_ns.tolist(), strict=True)
-        return np.array(
-            [first + int(np.searchsorted(times[first : first + BLOCK], at, side=side)) for first, at in blocks]
-        )  # type: ignore[call-overload]
+        found = np.empty(len(times_ns), np.int64)
+        for number, (first, at) in enumerate(zip(firsts.tolist(), times_ns.tolist(), strict=True)):
+            found[number] = first + np.searchsorted(_block(times, first), at, side=side)  # type: ignore[call-overload]
+        return found
 
     def times(self, order: Order, part: slice) -> NDArray[np.int64]:
         """The times of some requests in their order."""
@@ -115,3 +115,11 @@ def last_ends(begin: NDArray[np.int64], latency: NDArray[Any]) -> NDArray[np.int
     ends = np.where(latency == never(latency), np.iinfo(np.int64).min, begin + latency.astype(np.int64))
     found: NDArray[np.int64] = np.maximum.reduceat(ends, np.arange(0, len(ends), BLOCK))
     return found
+
+
+def _block(times: NDArray[np.int64], first: int) -> NDArray[np.int64]:
+    """A block of times, read: to map it would map megabytes around it."""
+    if isinstance(times, np.memmap) and times.filename:
+        with suppress(OSError):
+            return np.fromfile(times.filename, times.dtype, BLOCK, offset=times.offset + first * times.itemsize)
+    return times[first : first + BLOCK]
