@@ -118,7 +118,9 @@ def _read(directory: Path, identity: str) -> Index | None:
         if (directory / "of").read_text(encoding="utf-8", errors="surrogateescape") != identity:
             return None
         about = json.loads((directory / ABOUT).read_text(encoding="utf-8"))
-        columns = {name: _mapped(directory / f"{name}.npy") for name in (*BY_ISSUE, *BY_END, "last_end", "depth")}
+        columns: dict[str, Any] = {
+            name: _mapped(directory / f"{name}.npy") for name in (*BY_ISSUE, *BY_END, "last_end", "depth")
+        }
         depth = columns.pop("depth")
         ends = (about["low_ns"], about["high_ns"])
         levels: dict[str, list[Level]] = {

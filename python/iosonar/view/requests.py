@@ -121,5 +121,8 @@ def _block(times: NDArray[np.int64], first: int) -> NDArray[np.int64]:
     """A block of times, read: to map it would map megabytes around it."""
     if isinstance(times, np.memmap) and times.filename:
         with suppress(OSError):
-            return np.fromfile(times.filename, times.dtype, BLOCK, offset=times.offset + first * times.itemsize)
+            found: NDArray[np.int64] = np.fromfile(
+                times.filename, times.dtype, BLOCK, offset=times.offset + first * times.itemsize
+            )  # type: ignore[assignment]
+            return found
     return times[first : first + BLOCK]
