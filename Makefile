@@ -135,7 +135,7 @@ bench-files: build $(VENV)/libraries ## measure recording and replay of calls to
 bench-report: system-for-test $(VENV)/tools $(VENV)/program-quick ## measure the cost of reports, and the memory of all commands
 	$(BIN)/python bench/report.py --report $(BIN)/iosonar-report
 	$(BIN)/python bench/view.py --view $(BIN)/iosonar-view
-	$(BIN)/python bench/view.py --follow --iosonar $(BUILT) --view $(BIN)/iosonar-view
+	$(BIN)/python bench/view.py --follow --iosonar $(BIN)/iosonar --view $(BIN)/iosonar-view
 	$(BIN)/python bench/diagrams.py /tmp/made/10000000.replay.parquet
 	$(BIN)/python bench/memory.py --iosonar $(BIN)/iosonar
 

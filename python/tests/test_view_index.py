@@ -16,7 +16,7 @@ from views import viewed
 
 from iosonar.errors import UserError
 from iosonar.figures.model import Cloud, Figure, Steps
-from iosonar.view import buckets, build, figures, pyramid, raster
+from iosonar.view import buckets, build, figures, index, pyramid, raster
 from iosonar.view.figures import FLYING, THROUGHPUT
 from iosonar.view.growing import NEVER, Growing
 from iosonar.view.index import index_of
@@ -45,6 +45,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         (raster, "FEW", 300),
         (raster, "AT_ONCE", 250),
         (figures, "FEW", 300),
+        (index, "SAMPLED_FROM", 1),
     ):
         monkeypatch.setattr(module, name, value)
 

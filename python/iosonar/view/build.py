@@ -69,11 +69,12 @@ def build(connection: duckdb.DuckDBPyConnection, directory: Path, *, is_load: bo
         directory / "last_end.npy",
         np.concatenate([last_ends(requests.begin[part], requests.latency[part]) for part in parts]),
     )
+    maps.release()
     levels: dict[str, list[int]] = {}
     for number, measure in enumerate(MEASURES):
         progress("rasters", number / len(MEASURES))
         bins = pyramid.finest_bins(rows)
-        finest = pyramid.finest(requests, measure, bins)
+        finest = _released(pyramid.finest(requests, measure, bins), maps)
         levels[measure.name] = [bins]
         ends = (about["low_ns"], about["high_ns"])
         level = _write_level(directory, measure.name, bins, ends, finest)
@@ -82,7 +83,7 @@ def build(connection: duckdb.DuckDBPyConnection, directory: Path, *, is_load: bo
             fewer = level.bins // pyramid.STEP
             level = _write_level(directory, measure.name, fewer, ends, pyramid.coarser(level))
             levels[measure.name].append(level.bins)
-    np.save(directory / "depth.npy", _deepest(requests, pyramid.finest_bins(rows)))
+    np.save(directory / "depth.npy", _deepest(requests, pyramid.finest_bins(rows), maps))
     maps.release()
     (directory / ABOUT).write_text(json.dumps(about | {"levels": levels}), encoding="utf-8")
     progress("rasters", 1.0)
@@ -206,7 +207,16 @@ def read_level(directory: Path, name: str, bins: int, ends: tuple[int, int]) -> 
     return pyramid.Level(bins, *ends, np.memmap(cells, "<i4", "r"), np.memmap(counts, "<u4", "r"))
 
 
-def _deepest(requests: Requests, bins: int) -> NDArray[np.int32]:
+def _released(
+    parts: Iterator[tuple[NDArray[Any], NDArray[Any]]], maps: _Maps
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """The same parts; the pages that each has read are given back."""
+    for part in parts:
+        yield part
+        maps.release()
+
+
+def _deepest(requests: Requests, bins: int, maps: _Maps) -> NDArray[np.int32]:
     """The most requests in flight in each bin in which a request was issued."""
     found = np.zeros(bins, np.int32)
     for first in range(0, len(requests), AT_ONCE):
@@ -215,6 +225,7 @@ def _deepest(requests: Requests, bins: int) -> NDArray[np.int32]:
         at = pyramid.bins_of(times, requests.low_ns, requests.high_ns, bins)
         starts = np.flatnonzero(np.diff(at, prepend=-1))
         np.maximum.at(found, at[starts], np.maximum.reduceat(depth, starts).astype(np.int32))
+        maps.release()
     return found
 
 

@@ -83,6 +83,7 @@ class Figures:
             return self._axes(name)
         if name not in self._known:
             self._known[name] = self._axes(name)
+            self.index.release()
         return self._known[name]
 
     def _axes(self, name: str) -> tuple[Axis, Axis]:
@@ -171,9 +172,9 @@ class Figures:
 
     def _rates(self, edges: NDArray[np.int64]) -> list[tuple[Role, str, NDArray[np.float64]]]:
         requests, seconds = self.index.requests, np.diff(edges) / NANO
-        found = [(Role.DEMAND, "Issued", np.diff(np.searchsorted(requests.begin, edges)) / seconds)]
+        found = [(Role.DEMAND, "Issued", np.diff(requests.before(Order.ISSUE, edges)) / seconds)]
         if len(requests.end):
-            found.append((Role.ACTUAL, "Completed", np.diff(np.searchsorted(requests.end, edges)) / seconds))
+            found.append((Role.ACTUAL, "Completed", np.diff(requests.before(Order.COMPLETION, edges)) / seconds))
         return found
 
     def _flying(self, edges: NDArray[np.int64]) -> Steps:

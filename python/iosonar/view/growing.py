@@ -164,9 +164,10 @@ class Growing:
         begin, end = self.by_issue["begin"], self.by_end["end"]
         high = max([self.low_ns, *(int(each[-1]) for each in (begin, end) if len(each))]) + 1
         ranges = {name: (min(low, most) if low else low, most) for name, (low, most) in self.ranges.items()}
+        columns: dict[str, Any] = {name: self.by_issue[name] for name in BY_ISSUE}
+        columns |= {name: self.by_end[name] for name in BY_END}
         return Requests(
-            **{name: self.by_issue[name] for name in BY_ISSUE},
-            **{name: self.by_end[name] for name in BY_END},
+            **columns,
             last_end=np.empty(0, np.int64),
             low_ns=self.low_ns,
             high_ns=high,

@@ -20,13 +20,16 @@ from iosonar.errors import UserError
 from iosonar.text import shown
 from iosonar.view.build import ABOUT, AT_ONCE, BY_END, BY_ISSUE, VERSION, Progress, build, read_level, release
 from iosonar.view.pyramid import AnyLevel, Level
-from iosonar.view.requests import Requests
-from iosonar.view.scales import KINDS
+from iosonar.view.requests import BLOCK, Requests
+from iosonar.view.scales import KINDS, Order
 
 if TYPE_CHECKING:
     import duckdb
 
     from iosonar.table import SourceFile
+
+SAMPLED_FROM = 1 << 22
+"""Requests of a table whose times are sampled."""
 
 TABLE = "table"
 """The file with the path of the table."""
@@ -115,7 +118,9 @@ def _read(directory: Path, identity: str) -> Index | None:
         if (directory / "of").read_text(encoding="utf-8", errors="surrogateescape") != identity:
             return None
         about = json.loads((directory / ABOUT).read_text(encoding="utf-8"))
-        columns = {name: _mapped(directory / f"{name}.npy") for name in (*BY_ISSUE, *BY_END, "last_end", "depth")}
+        columns: dict[str, Any] = {
+            name: _mapped(directory / f"{name}.npy") for name in (*BY_ISSUE, *BY_END, "last_end", "depth")
+        }
         depth = columns.pop("depth")
         ends = (about["low_ns"], about["high_ns"])
         levels: dict[str, list[Level]] = {
@@ -129,6 +134,8 @@ def _read(directory: Path, identity: str) -> Index | None:
             not_issued=about["not_issued"],
             ranges={name: (low, high) for name, (low, high) in about["ranges"].items()},
         )
+        if len(requests) >= SAMPLED_FROM:
+            requests.samples = {Order.ISSUE: _sample(requests.begin), Order.COMPLETION: _sample(requests.end)}
         of_levels = [each for level in levels.values() for one in level for each in (one.cells, one.counts)]
         size = sum(each.stat().st_size for each in directory.iterdir())
         return Index(
@@ -141,6 +148,15 @@ def _read(directory: Path, identity: str) -> Index | None:
             size,
         )
     return None
+
+
+def _sample(times: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Each BLOCK-th time."""
+    found = []
+    for first in range(0, len(times), BLOCK << 13):
+        found.append(times[first : first + (BLOCK << 13) : BLOCK].copy())
+        release([times])
+    return np.concatenate(found) if found else np.empty(0, np.int64)
 
 
 def _kinds(requests: Requests) -> NDArray[np.int64]:

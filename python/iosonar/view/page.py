@@ -80,7 +80,8 @@ class View:
 
     def _empty(self, name: str) -> Figure:
         """A diagram with its axes, its series and its legend, and no numbers."""
-        whole, (x, y) = self.figures.whole(name), self.figures.axes(name)
+        (x, y), whole = self.figures.axes(name), self.figures.whole(name)
+        self.figures.index.release()
         layers = tuple(_emptied(layer) for layer in whole.layers)
         return replace(whole, x=x, y=y, layers=layers)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,9 @@ from iosonar.view.scales import Measure, Order
 
 BLOCK = 1024
 """Requests whose last completion is known."""
+
+MAX_SEARCHES = 4096
+"""So many times, or fewer, are searched for by the samples."""
 
 
 @dataclass
@@ -40,6 +44,8 @@ class Requests:
     top: int = 1
     """The sector after the last one."""
     not_issued: int = 0
+    samples: dict[Order, NDArray[np.int64]] = field(default_factory=dict)
+    """Of large tables, each BLOCK-th time: a search then touches one page of a mapped file, not one for each step."""
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     """The least positive and the greatest value of each column."""
 
@@ -48,9 +54,20 @@ class Requests:
 
     def between(self, order: Order, low_ns: int, high_ns: int) -> slice:
         """The requests issued or completed from one time to before another."""
-        times = self.begin if order is Order.ISSUE else self.end
-        first, last = np.searchsorted(times, [low_ns, high_ns])
+        first, last = self.before(order, np.array([low_ns, high_ns]))
         return slice(int(first), int(last))
+
+    def before(self, order: Order, times_ns: NDArray[np.int64], *, with_equal: bool = False) -> NDArray[np.int64]:
+        """How many requests were issued or completed before each of these times, or until them."""
+        times, side = self.begin if order is Order.ISSUE else self.end, "right" if with_equal else "left"
+        sample = self.samples.get(order)
+        if sample is None or len(times_ns) > MAX_SEARCHES:
+            return np.searchsorted(times, times_ns, side=side)  # type: ignore[call-overload,no-any-return]
+        firsts = np.maximum(np.searchsorted(sample, times_ns, side=side) - 1, 0) * BLOCK  # type: ignore[call-overload]
+        found = np.empty(len(times_ns), np.int64)
+        for number, (first, at) in enumerate(zip(firsts.tolist(), times_ns.tolist(), strict=True)):
+            found[number] = first + np.searchsorted(_block(times, first), at, side=side)  # type: ignore[call-overload]
+        return found
 
     def times(self, order: Order, part: slice) -> NDArray[np.int64]:
         """The times of some requests in their order."""
@@ -69,9 +86,8 @@ class Requests:
 
     def in_flight(self, times_ns: NDArray[np.int64]) -> NDArray[np.int64]:
         """How many requests are in flight at these times."""
-        before = np.searchsorted(self.begin, times_ns, side="right")
-        found: NDArray[np.int64] = before - np.searchsorted(self.end, times_ns, side="right")
-        return found
+        issued = self.before(Order.ISSUE, times_ns, with_equal=True)
+        return issued - self.before(Order.COMPLETION, times_ns, with_equal=True)
 
     def overlapping(self, low_ns: int, high_ns: int) -> NDArray[np.int64]:
         """The rows of requests that are in flight at some time of a window, in the order of issue."""
@@ -99,3 +115,14 @@ def last_ends(begin: NDArray[np.int64], latency: NDArray[Any]) -> NDArray[np.int
     ends = np.where(latency == never(latency), np.iinfo(np.int64).min, begin + latency.astype(np.int64))
     found: NDArray[np.int64] = np.maximum.reduceat(ends, np.arange(0, len(ends), BLOCK))
     return found
+
+
+def _block(times: NDArray[np.int64], first: int) -> NDArray[np.int64]:
+    """A block of times, read: to map it would map megabytes around it."""
+    if isinstance(times, np.memmap) and times.filename:
+        with suppress(OSError):
+            found: NDArray[np.int64] = np.fromfile(
+                times.filename, times.dtype, BLOCK, offset=times.offset + first * times.itemsize
+            )  # type: ignore[assignment]
+            return found
+    return times[first : first + BLOCK]
