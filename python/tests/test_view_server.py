@@ -189,3 +189,12 @@ def test_a_box_leaves_as_rows_and_as_a_load(view: View, server: Server, run: Pat
         assert (np.sort(table[name].to_numpy()) == np.sort(original[before].to_numpy())).all()
     about = iosonar("info", load)
     assert "another program changed the table" not in about, about
+
+
+def test_the_view_of_a_fake_run_says_so(tmp_path: Path) -> None:
+    fake = {"fake": "no I/O was done <b>at all</b>"}
+    path = write_run(tmp_path / "fake.replay.parquet", made_run(100, seconds=1), run=fake)
+    with viewed(path, tmp_path / "caches") as view:
+        html = view.page({}).text
+    assert "Fake: no I/O was done &lt;b&gt;at all&lt;/b&gt;." in html
+    assert html.count('<div class="stamp bad">FAKE RESULT</div>') == len(view.figures.names)

@@ -17,7 +17,7 @@ from iosonar.table import SourceFile
 def common_notes(study: Study) -> tuple[Note, ...]:
     """The notes of all files of a study, the most important kinds first."""
     runs = runs_of(study)
-    notes = [note for run in runs for note in (*_fidelity(run), *_stamps(run.file), *_wrap(run.file), *_warnings(run))]
+    notes = [note for run in runs for note in (*_fidelity(run), *stamps(run.file), *_wrap(run.file), *_warnings(run))]
     if len(runs) > 1:
         notes = _one_fidelity(notes)
     if study.origin_ns:
@@ -67,7 +67,8 @@ def _one_fidelity(notes: list[Note]) -> list[Note]:
     return [*fidelities[:1], *(note for note in notes if note.kind is not NoteKind.FIDELITY)]
 
 
-def _stamps(file: SourceFile) -> list[Note]:
+def stamps(file: SourceFile) -> list[Note]:
+    """What nobody may overlook: a result that is fake or damaged."""
     stamps = []
     if file.fake:
         stamps.append(Note(NoteKind.STAMP, "FAKE RESULT", Severity.BAD))

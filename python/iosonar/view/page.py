@@ -10,11 +10,12 @@ from threading import Lock
 from typing import Any
 
 from iosonar import units
+from iosonar.diagrams.notes import stamps
 from iosonar.errors import UserError
 from iosonar.figures.for_page import in_two_parts
-from iosonar.figures.model import Cloud, Figure, Steps
+from iosonar.figures.model import Cloud, Figure, NoteKind, Severity, Steps
 from iosonar.figures.palette import Theme
-from iosonar.report.page import Page, Section, Served, Summary, render
+from iosonar.report.page import Banner, Page, Section, Served, Summary, render
 from iosonar.view.figures import Figures
 from iosonar.view.lattice import Window
 from iosonar.view.selection import Box, request, selected
@@ -59,7 +60,7 @@ class View:
             lead = self.lead()
         about = "Zoom in to see single requests, from their issue to their completion. `Select` a box for its rows."
         page = Page(
-            Summary(self.title, self.title, lead=lead, whole="whole"),
+            Summary(self.title, self.title, lead=lead, banners=self.banners(), whole="whole"),
             (Section("diagrams", "Requests over time", about, figures),),
         )
         style, panel = (self._asset(name) for name in ("view.css", "panel.html"))
@@ -74,6 +75,17 @@ class View:
         seconds = (requests.high_ns - requests.low_ns) / 1e9
         return (f"{units.requests(len(requests))} in {units.span(seconds)}{not_issued}",)
 
+    def banners(self) -> tuple[Banner, ...]:
+        """What makes the run fake, damaged or not faithful, as the page of a report says."""
+        if self.table is None:
+            return ()
+        file = self.table.file
+        found = [Banner(note.severity, f"{note.text}.") for note in stamps(file) if note.kind is NoteKind.WARNING]
+        verdict = file.run.statistics.verdict
+        if verdict and not verdict.faithful and not file.fake:
+            found.append(Banner(Severity.BAD, verdict.sentence))
+        return tuple(found)
+
     @staticmethod
     def _asset(name: str) -> str:
         return (ASSETS / name).read_text(encoding="utf-8")
@@ -83,7 +95,8 @@ class View:
         (x, y), whole = self.figures.axes(name), self.figures.whole(name)
         self.figures.index.release()
         layers = tuple(_emptied(layer) for layer in whole.layers)
-        return replace(whole, x=x, y=y, layers=layers)
+        notes = tuple(note for note in stamps(self.table.file) if note.kind is NoteKind.STAMP) if self.table else ()
+        return replace(whole, x=x, y=y, layers=layers, notes=notes)
 
     def window(self, query: Mapping[str, str]) -> Answer:
         """The numbers of a window of a diagram."""
