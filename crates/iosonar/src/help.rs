@@ -7,7 +7,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Start", &["demo", "help", "man", "completions"]),
     ("Make a load", &["record", "convert", "formats", "edit", "generate", "workload"]),
     ("Replay", &["replay", "files", "device", "recover"]),
-    ("Look", &["info", "report", "view", "sql", "limit", "cache"]),
+    ("Look", &["info", "report", "view", "diagnose", "sql", "limit", "cache"]),
     ("Decide", &["compare", "ab", "check", "sensitivity"]),
     ("Many runs", &["sweep", "campaign"]),
 ];

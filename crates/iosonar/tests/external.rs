@@ -130,7 +130,10 @@ fn a_programs_name_cannot_change_the_terminal() {
 fn completions_and_the_man_page_include_the_python_half() {
     let installation = Installation::new();
     for (arguments, report) in [
-        (&["completions", "bash"][..], "generate workload cache record device replay report compare ab sql"),
+        (
+            &["completions", "bash"][..],
+            "generate workload cache record device replay report view diagnose compare ab sql",
+        ),
         (&["completions", "zsh"], "'report:Show runs or loads as diagrams"),
         (&["completions", "fish"], "-a \"report\" -d 'Show runs or loads as diagrams"),
         (&["man"], "iosonar\\-report(1)\nShow runs or loads as diagrams"),

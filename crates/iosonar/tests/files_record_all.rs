@@ -121,9 +121,13 @@ fn each_part_begins_with_what_the_parts_before_left() {
         assert!(metadata.complete && metadata.counts.calls == calls.len() as u64);
         let is_ours = |open: &InitialDescriptor| open.fd == 7 && open.path == data;
         let shell = metadata.processes.iter().find(|process| process.descriptors.iter().any(is_ours));
-        let shell = shell.unwrap_or_else(|| panic!("{:?}", metadata.processes));
-        assert_eq!((shell.cwd.as_str(), shell.umask.is_some()), ("/", true));
         numbers.push(part.number);
+        let Some(shell) = shell else {
+            // On a busy machine a last part begins after the shell has ended.
+            assert!(path == parts.last().unwrap(), "{:?}", metadata.processes);
+            continue;
+        };
+        assert_eq!((shell.cwd.as_str(), shell.umask.is_some()), ("/", true));
     }
     assert!(numbers[0] > 1 && numbers.is_sorted(), "{numbers:?}");
     let said = text(&output);

@@ -14,7 +14,8 @@ fn help(arguments: &[&str]) -> String {
 }
 
 /// Programs that print their own help.
-const PYTHON_HALF: [&str; 7] = ["report", "compare", "ab", "sql", "sweep", "sensitivity", "campaign"];
+const PYTHON_HALF: [&str; 9] =
+    ["report", "view", "diagnose", "compare", "ab", "sql", "sweep", "sensitivity", "campaign"];
 
 /// The names in the list of commands, or in the groups of commands.
 fn subcommands(help: &str) -> Vec<&str> {
