@@ -35,12 +35,12 @@ RATES = ("S03", "S17")
 """Findings that know the rate that the storage completes."""
 
 WHY = {
-    Fidelity.UNFAITHFUL: "not faithful",
-    Fidelity.UNFILLED: "of a target that was never filled",
-    Fidelity.UNKNOWN: "of unknown fidelity",
-    Fidelity.FAKE: "of a made-up device",
+    Fidelity.UNFAITHFUL: "an unfaithful replay",
+    Fidelity.UNFILLED: "a target that was never filled",
+    Fidelity.UNKNOWN: "a replay of unknown fidelity",
+    Fidelity.FAKE: "a made-up device",
 }
-"""What a leaf is that allows no verdict on the storage."""
+"""What a leaf has that allows no verdict on the storage."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _without_repetition(found: Sequence[Answer]) -> Iterator[Answer]:
     seen: dict[str, str] = {}
     for each in found:
         before = seen.setdefault(each.text, each.question)
-        same = before != each.question
+        same = before != each.question and not each.text.startswith("Not known")
         yield Answer(each.question, each.severity, f"See the answer to “{before}”.") if same else each
 
 
@@ -131,7 +131,7 @@ def _kind(leaf: LeafResult) -> str:
     if not leaf.done:
         return "no result"
     if leaf.doubt:
-        return f"a result {WHY.get(leaf.fidelity, WHY[Fidelity.UNFILLED])}"
+        return WHY.get(leaf.fidelity, WHY[Fidelity.UNFILLED])
     return "a bad verdict" if leaf.grade is Grade.BAD else ""
 
 
