@@ -91,7 +91,8 @@ def test_a_campaign_answers_all_ten_questions(campaign: Path) -> None:
 def test_a_limit_is_named_with_the_level_that_has_it(campaign: Path) -> None:
     analysis = analysed(campaign)
     limit = of(analysis, "What limits")
-    assert "in 3 of 6 leaves, most often where threads is 096 (3 of 3)." in limit.text
+    assert f"in 3 of 6 leaves, most often where threads is 096 (3 of 3). In {SATURATED}/repeat-0: " in limit.text
+    assert "the storage completes 500" in limit.text
     assert limit.severity in (Severity.WARNING, Severity.BAD)
     assert of(analysis, "From which rate").text == "From about 500 requests/s on, in 3 of 6 leaves."
 

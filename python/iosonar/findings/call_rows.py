@@ -11,6 +11,7 @@ from iosonar.findings.finding import Evidence
 from iosonar.quantities.calls.series import CallSeries
 from iosonar.study.base import cached
 from iosonar.study.calls import PLACEHOLDERS, CallStudy
+from iosonar.study.of_calls import judgement_of_calls
 from iosonar.text import plain
 
 if TYPE_CHECKING:
@@ -129,6 +130,8 @@ def without_times(study: CallStudy) -> str:
     side = study.first
     if not side.is_run and side.calls.file.is_generated:
         return f"the trace {PLACEHOLDERS}"
+    if doubt := judgement_of_calls(side).doubt:
+        return doubt
     return without_calls(study) or ("" if side.pooled_response.count else "no call has a duration")
 
 

@@ -195,8 +195,8 @@ def is_it_the_cache(asked: Asked) -> Answer:
 def did_load_or_storage_change(asked: Asked) -> Answer:
     """Beside the original if there is one; else over the run."""
     question, study = "Did the load or the storage change?", asked.study
-    if found := asked.first(CHANGED):
-        return _of(question, found)
+    if change := asked.first(CHANGED):
+        return _of(question, change)
     if asked.doubt:
         return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
     if original_beside(study):
@@ -205,11 +205,10 @@ def did_load_or_storage_change(asked: Asked) -> Answer:
         if not clear:
             return Answer(question, Severity.GOOD, "Neither: the replay cannot be distinguished from its original.")
         one = clear[0].differences[0]
-        change = units.change_or_factor(one.change)
         speedups = {file.option("speedup") or 1 for file in study.files}
         load = "the load is the same" if speedups == {1} else "the load is faster or slower as well (`--speedup`)"
-        text = f"Compared with the original, {clear[0].quantity.name} at {one.metric} changed by {change}; {load}."
-        return Answer(question, Severity.NEUTRAL, text)
+        text = f"{clear[0].quantity.name} at {one.metric} changed by {units.change_or_factor(one.change)}; {load}."
+        return Answer(question, Severity.NEUTRAL, f"Compared with the original, {text}")
     steady = steadiness(study) if study.distribution(LATENCY) else None
     if steady and steady.grade is Grade.WARNING:
         text = f"The latency changed during the run: {_lower(_first(steady.text))}."

@@ -15,6 +15,7 @@ from iosonar.quantities.calls.mismatches import outcomes_of_calls
 from iosonar.quantities.calls.response import by_call
 from iosonar.quantities.distribution import enough_for
 from iosonar.quantities.percentiles import name_of
+from iosonar.report.call_answers import call_answers
 from iosonar.report.calls_options import other_traces, replay_options
 from iosonar.report.compared import title_of
 from iosonar.report.page import Banner, Page, Summary, Table, Tile
@@ -109,6 +110,7 @@ def _header(study: CallStudy, compared: ShownComparison | None) -> Summary:
         short=names[0] if single else "Comparison",
         lead=tuple(_lead(study, compared)),
         banners=(*_window(study), *found, *_judgements(study)),
+        answers=() if compared else call_answers(study),
         tiles=tuple(_tiles(first, study.options.percentiles)) if single else (),
         tables=(*(compared.tables if compared else ()), *beside),
         facts=tuple(_facts(study, compared)),

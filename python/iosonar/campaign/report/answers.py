@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from iosonar import units
@@ -25,7 +25,7 @@ from iosonar.campaign.report.leaf_findings import Findings, Spread
 from iosonar.campaign.report.results import LeafResult
 from iosonar.figures.model import Severity
 from iosonar.findings.finding import Severity as Weight
-from iosonar.report.answers import CACHE, FAR, LIMITS, PREPARED, SLOW, WEIGHTS
+from iosonar.report.answers import CACHE, FAR, LIMITS, PREPARED, REPLAYER, SLOW, WEIGHTS
 from iosonar.report.gate import Fidelity
 from iosonar.report.page import Answer
 from iosonar.study.grades import Grade
@@ -139,7 +139,8 @@ def what_limits(asked: Asked) -> Answer:
     """The most direct cause of a limit that many leaves have."""
     question = "What limits the storage?"
     if found := asked.findings.first(LIMITS):
-        return _of(question, found)
+        answer = _of(question, found)
+        return replace(answer, text=f"Not known. {answer.text}") if found.number == REPLAYER else answer
     if asked.doubt:
         return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
     return Answer(question, asked.good, f"No limit was found in {asked.leaves}.")
@@ -148,8 +149,12 @@ def what_limits(asked: Asked) -> Answer:
 def from_which_rate(asked: Asked) -> Answer:
     """The rates that the storage completes where more was demanded."""
     question = "From which rate on is it too slow?"
-    rates = {leaf.name: found.capacity_per_s for leaf in asked.used for found in leaf.findings if found.number in RATES}
-    known = {name: rate for name, rate in rates.items() if rate}
+    known = {
+        leaf.name: found.capacity_per_s
+        for leaf in asked.used
+        for found in leaf.findings
+        if found.number in RATES and found.capacity_per_s
+    }
     if known:
         low, high = min(known.values()), max(known.values())
         same = units.count(low) == units.count(high)
@@ -174,14 +179,30 @@ def which_are_slow(asked: Asked) -> Answer:
     if found := asked.findings.first(SLOW):
         return _of(question, found)
     known = [leaf for leaf in asked.used if leaf.metrics.get("p50") and "p99" in leaf.metrics]
+    if asked.doubt:
+        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
     if not known:
         return Answer(question, Severity.NEUTRAL, "No leaf has enough requests for a p99.")
-    worst = max(known, key=lambda leaf: leaf.metrics["p99"] / leaf.metrics["p50"])
-    high, median = worst.metrics["p99"], worst.metrics["p50"]
-    stand_out = high >= FAR * median
-    text = "They have no cause in common that was found" if stand_out else "None stand out"
-    text = f"{text}: at most, in {worst.name}, p99 takes {units.span(high)}, the median {units.span(median)}."
-    return Answer(question, Severity.NEUTRAL if stand_out else asked.good, text)
+    worst = max(known, key=_tail)
+    slowest = max(known, key=lambda leaf: leaf.metrics["p99"])
+    stand_out = _tail(worst) >= FAR
+    text = (
+        f"They have no cause in common that was found: {_times(worst)}."
+        if stand_out
+        else f"None stand out within a leaf. The slowest are {_times(slowest)}."
+    )
+    praise = not stand_out and not asked.findings.first(LIMITS)
+    return Answer(question, asked.good if praise else Severity.NEUTRAL, text)
+
+
+def _tail(leaf: LeafResult) -> float:
+    """How many times as slow as the median the p99 is."""
+    return leaf.metrics["p99"] / leaf.metrics["p50"]
+
+
+def _times(leaf: LeafResult) -> str:
+    p99, median = (units.span(leaf.metrics[name]) for name in ("p99", "p50"))
+    return f"in {leaf.name}, p99 takes {p99}, the median {median}"
 
 
 def is_one_device_slow(asked: Asked) -> Answer:
@@ -217,6 +238,8 @@ def is_it_the_cache(asked: Asked) -> Answer:
 def did_load_or_storage_change(asked: Asked) -> Answer:
     """The factor with the largest effect, or the order in time."""
     question, analysis = "Did the load or the storage change?", asked.analysis
+    if asked.doubt:
+        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
     if doubtful(analysis):
         text = "Perhaps the storage changed over time: the order of the leaves explains more than what was varied."
         return Answer(question, Severity.WARNING, text)
@@ -253,9 +276,13 @@ def were_targets_prepared(asked: Asked) -> Answer:
         return Answer(question, Severity.WARNING, f"No: in {unfilled} of {total}, reads returned only zeros.")
     if found := asked.findings.first(PREPARED):
         return _of(question, found)
+    wrapped = sum(leaf.wrap_factor > 1 for leaf in asked.used)
+    if wrapped:
+        text = f"No: in {wrapped} of {asked.total}, the load reaches beyond the device."
+        return Answer(question, Severity.WARNING, text)
     if asked.is_fake:
         return Answer(question, Severity.NEUTRAL, "There was no target.")
-    return Answer(question, Severity.GOOD, f"Nothing against it was found in {asked.leaves}.")
+    return Answer(question, Severity.GOOD, "As far as is known: in no leaf, reads returned only zeros; the loads fit.")
 
 
 def how_sure(asked: Asked) -> Answer:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from iosonar import units
 from iosonar.campaign.report.analysis import Analysis
+from iosonar.campaign.report.factors import LEVEL
 from iosonar.campaign.report.found import Found
 from iosonar.campaign.report.results import LeafResult
 from iosonar.findings.registry import all_detectors
@@ -52,11 +53,9 @@ class Spread:
 
     @property
     def sentence(self) -> str:
-        """What was found in how many leaves; of a single one, what was seen."""
-        if len(self.leaves) == 1:
-            leaf, found = self.leaves[0]
-            return f"{self.title} ({self.number}), in {self.where}. {leaf.name}: {_lower(found.seen)}"
-        return f"{self.title} ({self.number}), in {self.where}."
+        """In how many leaves it was found, and what was seen in the worst of them."""
+        leaf, found = self.leaves[0]
+        return f"{self.title} ({self.number}), in {self.where}. In {leaf.name}: {_lower(found.seen)}"
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,8 @@ class Findings:
         if best is None or best[0] - usual < MORE_OFTEN:
             return ""
         share, number, factor, level = best
-        return f"most often where {factor} is {level} ({number} of {round(number / share)})"
+        where = f"in {level}" if factor.startswith(LEVEL) else f"where {factor} is {level}"
+        return f"most often {where} ({number} of {round(number / share)})"
 
     def _shares(self, has: Sequence[bool]) -> Iterator[tuple[float, int, str, str]]:
         """The share of the leaves that have it, at each level of each factor."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 DIAGRAMS = {CallSeries.READ: "read", CallSeries.WRITE: "write", CallSeries.SYNC: "sync"}
 """Diagrams of response times, by series; others are in `response.call`."""
-MOST_FILES, DEEPEST, LOOKED_AT = 5, 4, 200
+MAX_FILES, DEEPEST, LOOKED_AT = 5, 4, 200
 NEARLY = 0.9
 """A smaller group is named if it takes nearly as much of the time."""
 
@@ -91,23 +91,29 @@ def find(study: CallStudy, limits: Limits) -> Finding | None:
 
 
 def _groups(named: ir.Table) -> Iterator[Group]:
-    """One to some files with the most time, then directories, the deepest first."""
+    """The file with the most time, then directories, the deepest first, then some files."""
     by_call: dict[str, list[dict[str, Any]]] = {}
     for row in _top(_summed(named, "path", "call", "series")):
         by_call.setdefault(row["call"], []).append(row)
-    for count in range(1, MOST_FILES + 1):
-        for call, rows in by_call.items():
-            if len(rows) >= count:
-                sums = Sums()
-                for row in rows[:count]:
-                    sums = sums.joined(_sums(row))
-                paths = tuple(row["path"] for row in rows[:count])
-                yield Group(call, CallSeries(int(rows[0]["series"])), paths, False, sums)
+    yield from _of_files(by_call, 1)
     for depth in range(DEEPEST, 0, -1):
         prefixed = named.mutate(directory=named.path.re_extract(f"^((/[^/]+){{{depth}}})/", 1))
         inside = prefixed.filter(prefixed.directory != "")
         for row in _top(_summed(inside, "directory", "call", "series")):
             yield Group(row["call"], CallSeries(int(row["series"])), (row["directory"],), True, _sums(row))
+    for count in range(2, MAX_FILES + 1):
+        yield from _of_files(by_call, count)
+
+
+def _of_files(by_call: dict[str, list[dict[str, Any]]], count: int) -> Iterator[Group]:
+    """That many files with the most time, by call."""
+    for call, rows in by_call.items():
+        if len(rows) >= count:
+            sums = Sums()
+            for row in rows[:count]:
+                sums = sums.joined(_sums(row))
+            paths = tuple(row["path"] for row in rows[:count])
+            yield Group(call, CallSeries(int(rows[0]["series"])), paths, False, sums)
 
 
 def _summed(table: ir.Table, *keys: str) -> ir.Table:

@@ -1,0 +1,309 @@
+"""The first screen of a page of calls: what people want to know of them, each question with its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from iosonar import units
+from iosonar.figures.model import Severity
+from iosonar.findings.call_rows import seconds_of, without_times, work_of
+from iosonar.findings.diagnosis import Diagnosis
+from iosonar.findings.finding import Finding
+from iosonar.findings.finding import Severity as Weight
+from iosonar.findings.registry import diagnose_calls
+from iosonar.quantities.calls.series import CallSeries
+from iosonar.quantities.distribution import enough_for, pooled
+from iosonar.report.page import Answer
+from iosonar.study.calls import PLACEHOLDERS, CallSide, CallStudy
+from iosonar.study.grades import Grade
+from iosonar.study.judgement import Judgement
+from iosonar.study.of_calls import judgement_of_calls
+
+WEIGHTS = {Weight.INFO: Severity.NEUTRAL, Weight.WARNING: Severity.WARNING, Weight.BAD: Severity.BAD}
+
+WASTE = ("F02", "F01", "F06", "F03", "F11", "F05", "F10", "F04", "F09", "F08", "F07")
+"""What takes time that a program or an administrator can save: what usually costs most first."""
+FAR = 10.0
+"""Calls stand out if so many times as slow as the median."""
+CHANGED = 0.2
+"""A median that differs by less is the same: two runs of one program differ by as much."""
+SAME_SERIES = 100
+"""The fewest calls of a kind to compare."""
+DOING = {
+    CallSeries.READ: "reads",
+    CallSeries.WRITE: "writes",
+    CallSeries.SYNC: "syncs",
+    CallSeries.METADATA: "calls on names and attributes",
+    CallSeries.OTHER: "calls on descriptors",
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A trace or a run of calls, and what is known of it."""
+
+    study: CallStudy
+
+    @property
+    def side(self) -> CallSide:
+        """The only side."""
+        return self.study.first
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        """The verdict."""
+        return judgement_of_calls(self.side)
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """The findings."""
+        return diagnose_calls(self.study)
+
+    @cached_property
+    def no_times(self) -> str:
+        """Why the times of the calls say nothing, as a clause; empty if they do."""
+        return self.judgement.doubt or without_times(self.study)
+
+    def first(self, numbers: tuple[str, ...], *, severe: bool = False) -> Finding | None:
+        """The first of these findings that was made."""
+        found = {each.number: each for each in self.diagnosis.findings if not (severe and each.severity is Weight.INFO)}
+        return next((found[number] for number in numbers if number in found), None)
+
+
+def call_answers(study: CallStudy) -> tuple[Answer, ...]:
+    """The answers to all questions, in their order; none without calls, or for a comparison."""
+    if not study.is_single or not study.calls:
+        return ()
+    asked = Asked(study)
+    found = tuple(answer(asked) for answer in QUESTIONS)
+    praise = Severity.NEUTRAL if asked.judgement.is_fake else Severity.GOOD
+    return tuple(replace(each, severity=praise) if each.severity is Severity.GOOD else each for each in found)
+
+
+def _of(question: str, finding: Finding) -> Answer:
+    """A finding as an answer: what was seen, and where."""
+    return Answer(question, WEIGHTS[finding.severity], finding.seen, finding.evidence.diagram, finding.number)
+
+
+def is_valid(asked: Asked) -> Answer:
+    """The verdict in a sentence."""
+    question = f"Is the {'replay' if asked.side.is_run else 'trace'} valid?"
+    judgement = asked.judgement
+    if judgement.is_fake:
+        return Answer(question, Severity.NEUTRAL, "It did no I/O: its times say nothing about a storage.")
+    if judgement.grade is Grade.GOOD:
+        sentence = judgement["fidelity"].sentence
+        yes = "Yes" if asked.side.is_run else "Yes: it is complete, and no call was lost"
+        return Answer(question, Severity.GOOD, f"{yes}. {_capital(sentence)}" if sentence else f"{yes}.")
+    reasons = list(judgement.reasons.values())
+    more = f", and {units.counted(len(reasons) - 1, 'more reason')}" if len(reasons) > 1 else ""
+    is_bad = judgement.grade is Grade.BAD
+    return Answer(
+        question,
+        Severity.BAD if is_bad else Severity.WARNING,
+        f"{'No' if is_bad else 'With limits'}: {_small(reasons[0].rstrip('.'))}{more}.",
+    )
+
+
+def what_takes_time(asked: Asked) -> Answer:
+    """The worst waste, or the kind of calls with the most time."""
+    question = "What takes the time?"
+    if found := asked.first(WASTE, severe=True):
+        return _of(question, found)
+    if asked.no_times:
+        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.no_times}.")
+    whole, lasted = seconds_of(asked.study), asked.side.seconds
+    if not whole > 0:
+        return Answer(question, Severity.NEUTRAL, "No call is on a file.", "mix")
+    series, most = max(work_of(asked.study).items(), key=lambda item: item[1].seconds)
+    threads = ", all threads together" if asked.side.extent.threads > 1 else ""
+    return Answer(
+        question,
+        Severity.NEUTRAL,
+        f"The {DOING[series]}: {units.span(most.seconds)} of {units.span(whole)} in calls on files{threads}. "
+        f"{'The replay' if asked.side.is_run else 'The recording'} lasted {units.span(lasted)}.",
+        "mix",
+    )
+
+
+def is_it_fast_enough(asked: Asked) -> Answer:
+    """Whether a replay with times kept up with them."""
+    question, side = "Is the storage fast enough?", asked.side
+    if not side.is_run:
+        text = "A trace does not say it: replay it on the storage (`iosonar files replay`)."
+        return Answer(question, Severity.NEUTRAL, text)
+    if not side.keeps_times:
+        text = "The replay kept no times: each call was issued as soon as those before it had ended."
+        return Answer(question, Severity.NEUTRAL, text)
+    if asked.no_times:
+        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.no_times}.")
+    table = side.table
+    late = (table.begin_ns - table.scheduled_ns).cast("float64")
+    is_held = table.delay_reason == "predecessor"
+    row = (
+        table.aggregate(held=is_held.sum(), worst=late.max(where=is_held), last=late.argmax(table.number))
+        .to_pyarrow()
+        .to_pylist()[0]
+    )
+    share, worst_s, last_s = (row["held"] or 0) / side.extent.calls, (row["worst"] or 0) / 1e9, (row["last"] or 0) / 1e9
+    if last_s > max(0.02 * side.seconds, 0.1):
+        text = f"No: the last call came {units.span(last_s)} late, as earlier calls took longer than in the original."
+        return Answer(question, Severity.WARNING, text, "delay")
+    if share > 0.05 and worst_s > 0.01:
+        text = f"Mostly: {units.percent(share)} of the calls waited for earlier ones, up to {units.span(worst_s)}."
+        return Answer(question, Severity.NEUTRAL, text, "delay")
+    rate = side.extent.calls / side.seconds if side.seconds > 0 else 0
+    return Answer(
+        question, Severity.GOOD, f"Yes, for this load of {units.count(rate)} calls/s: it kept up to the end.", "delay"
+    )
+
+
+def which_are_slow(asked: Asked) -> Answer:
+    """The slowest calls, by their kind."""
+    question = "Which calls are slow?"
+    if asked.no_times:
+        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.no_times}.")
+    work = work_of(asked.study)
+    kinds = {
+        series: each for series, each in work.items() if each.calls >= SAME_SERIES and series is not CallSeries.OTHER
+    }
+    if not kinds:
+        return Answer(question, Severity.NEUTRAL, "There are too few calls on files to say so.")
+    slowest = max(kinds, key=lambda series: kinds[series].seconds / kinds[series].calls)
+    values = asked.side.response.get(slowest)
+    if values is None or not values.count:
+        return Answer(question, Severity.NEUTRAL, "No call on a file has a duration.")
+    share = next((share for share in (0.999, 0.99) if enough_for(share, values.count)), 1.0)
+    name = "the slowest one" if share == 1.0 else f"p{share * 100:g}"
+    usual, high = values.quantile(0.5) / 1e9, values.quantile(share) / 1e9
+    far = f", {units.number(high / usual, 2)} times the median" if usual > 0 and high >= FAR * usual else ""
+    diagram = {CallSeries.METADATA: "call"}.get(slowest, slowest.name.lower())
+    text = f"The {DOING[slowest]} take longest: the median is {units.span(usual)}, {name} {units.span(high)}{far}."
+    return Answer(question, Severity.NEUTRAL, text, f"response.{diagram}")
+
+
+def is_one_place_slow(asked: Asked) -> Answer:
+    """The slow files, directory or mount."""
+    question = "Is one file or directory slower?"
+    if found := asked.first(("F11",)):
+        return _of(question, found)
+    if asked.no_times:
+        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.no_times}.")
+    return Answer(question, Severity.GOOD, "No place takes most of the time by calls that are slower than elsewhere.")
+
+
+def is_it_the_cache(asked: Asked) -> Answer:
+    """What requests of block devices beside it say, else what short reads do."""
+    question, study = "Does the page cache answer, or the storage?", asked.study
+    if study.blocks is None:
+        text = "Not known from calls alone: record the block devices beside them, and name that file by `--blocks`."
+        if asked.side.is_run:
+            text = "Not known from calls alone: `iosonar record` beside a replay shows the requests of the storage."
+        return Answer(question, Severity.NEUTRAL, text)
+    files = [each for each in study.requests_of_files if each.is_file]
+    called, requested = sum(each.called_read for each in files), sum(each.requested_read for each in files)
+    if not called:
+        return Answer(question, Severity.NEUTRAL, "No call read from a file.", "amplification")
+    text = (
+        f"Calls read {units.transferred(called)}, and their requests read {units.transferred(requested)} from the "
+        f"storage: {'the cache answers most' if requested < 0.5 * called else 'most comes from the storage'}."
+    )
+    return Answer(question, Severity.NEUTRAL, text, "amplification")
+
+
+def did_something_change(asked: Asked) -> Answer:
+    """A replay against its original."""
+    question, side = "Is it the program or the storage that changed?", asked.side
+    if not side.is_run:
+        text = "One trace does not say it: replay it, or compare it with a replay (`iosonar compare`)."
+        return Answer(question, Severity.NEUTRAL, text)
+    file = side.calls.file
+    if file.is_by_strace or file.is_generated or asked.no_times:
+        why = asked.no_times or (
+            f"the trace {PLACEHOLDERS}" if file.is_generated else "strace slowed the original down"
+        )
+        return Answer(question, Severity.NEUTRAL, f"Not known: {why}.")
+    here, there = side.pooled_response, pooled(list(side.original_response.values()))
+    if not (here.count and there.count):
+        return Answer(question, Severity.NEUTRAL, "Not known: the original has no durations.")
+    factor = here.quantile(0.5) / there.quantile(0.5) if there.quantile(0.5) else 1.0
+    times = f"the median is {units.span(here.quantile(0.5) / 1e9)} against {units.span(there.quantile(0.5) / 1e9)}"
+    if abs(factor - 1) < CHANGED:
+        return Answer(question, Severity.GOOD, f"Neither: the calls are the same, and {times}.", "response.call")
+    word = "slower" if factor > 1 else "faster"
+    text = f"The storage or the machine: the calls are the same, but {word} than in the original; {times}."
+    return Answer(question, Severity.NEUTRAL, text, "response.call")
+
+
+def were_files_prepared(asked: Asked) -> Answer:
+    """Whether calls had the results of the original."""
+    question, side = "Were the files prepared?", asked.side
+    if not side.is_run:
+        return Answer(question, Severity.NEUTRAL, "It is a trace: the files were those of the program itself.")
+    if asked.judgement.is_fake:
+        return Answer(question, Severity.NEUTRAL, "There were no files.")
+    number = side.extent.mismatches
+    if not number:
+        return Answer(question, Severity.GOOD, "Yes: no call had another result than in the original.")
+    share = units.percent(number / max(side.extent.calls, 1))
+    text = (
+        f"Not all: {units.counted(number, 'call')} ({share}) had another result than in the original. "
+        "`iosonar files prepare --reset` makes the files as they were."
+    )
+    return Answer(question, Severity.WARNING, text)
+
+
+def how_sure(asked: Asked) -> Answer:
+    """What the calls can and cannot say."""
+    question, side = "How sure is this?", asked.side
+    if side.calls.file.is_by_strace and not side.is_run:
+        text = "Which calls were made is sure; their times are not, as strace slows each one down."
+        return Answer(question, Severity.WARNING, text)
+    if asked.no_times:
+        return Answer(
+            question, Severity.WARNING, f"Which calls were made is sure; their times are not: {asked.no_times}."
+        )
+    known = side.pooled_response.count
+    highest = next((share for share in (0.9999, 0.999, 0.99, 0.5) if enough_for(share, known)), None)
+    calls = f"Enough calls for a p{highest * 100:g}. " if highest else "Too few calls for percentiles. "
+    text = f"{calls}One {'run' if side.is_run else 'trace'} does not show how much runs differ: repeat it."
+    return Answer(question, Severity.NEUTRAL, text)
+
+
+def what_next(asked: Asked) -> Answer:
+    """The first advice of the worst finding."""
+    question = "What next?"
+    worst = asked.first(WASTE, severe=True) or asked.first(WASTE)
+    if worst and worst.advice:
+        return Answer(question, Severity.NEUTRAL, worst.advice[0], number=worst.number)
+    if not asked.side.is_run:
+        text = "Replay it on the storage that you want to judge: `iosonar files prepare`, then `iosonar files replay`."
+        return Answer(question, Severity.NEUTRAL, text)
+    text = "Compare it with its trace, or with a replay on another storage: `iosonar compare`."
+    return Answer(question, Severity.NEUTRAL, text)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _small(text: str) -> str:
+    """A sentence as a clause."""
+    return f"this{text[4:]}" if text.startswith("This ") else text
+
+
+QUESTIONS: tuple[Callable[[Asked], Answer], ...] = (
+    is_valid,
+    what_takes_time,
+    is_it_fast_enough,
+    which_are_slow,
+    is_one_place_slow,
+    is_it_the_cache,
+    did_something_change,
+    were_files_prepared,
+    how_sure,
+    what_next,
+)
+"""All questions, in the order of the page."""
