@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,13 @@ from iosonar.campaign import state
 from iosonar.campaign.report import run_report
 from iosonar.campaign.report.analysis import Analysis, analyse_campaign
 from iosonar.campaign.report.answers import QUESTIONS, answers
+from iosonar.campaign.report.found import Found
+from iosonar.campaign.report.leaf_findings import Findings
 from iosonar.campaign.report.page import campaign_page
 from iosonar.campaign.report.results import read_results
 from iosonar.campaign.state import LeafState
 from iosonar.figures.model import Severity
+from iosonar.findings.finding import Severity as Weight
 from iosonar.progress import shown_by
 from iosonar.report.page import Answer
 
@@ -148,3 +152,14 @@ def test_the_json_has_the_numbers_of_findings(campaign: Path, capsys: pytest.Cap
     assert run_report(campaign, [], campaign / "campaign.report.html", True, []) == 0
     leaves = json.loads(capsys.readouterr().out)["leaves"]
     assert all(("S03" in each["diagnosis"]) == (SATURATED in each["leaf"]) for each in leaves)
+
+
+def test_findings_of_other_leaves_are_named(campaign: Path) -> None:
+    cached = Found("S01", Weight.INFO, "Reads have 2 levels.", "")
+    leaves = [replace(each, findings=(cached,)) if QUIET in each.name else each for each in read_results(campaign)]
+    found = Findings(analyse_campaign(leaves))
+    first = found.first(("S03",))
+    assert first and [each.number for each in found.elsewhere(("S03", "S01"), first)] == ["S01"]
+    # Cache levels are no limit.
+    assert "S01" not in of(analyse_campaign(leaves), "What limits").text
+    assert of(analyse_campaign(leaves), "Is it the cache").text.startswith("Cache levels (S01), in 3 of 6 leaves")

@@ -21,7 +21,7 @@ from iosonar.campaign.report.findings import (
     factor_names,
     short,
 )
-from iosonar.campaign.report.leaf_findings import Findings, Spread
+from iosonar.campaign.report.leaf_findings import Findings, lower
 from iosonar.campaign.report.results import LeafResult
 from iosonar.figures.model import Severity
 from iosonar.findings.finding import Severity as Weight
@@ -95,17 +95,22 @@ def answers(analysis: Analysis) -> tuple[Answer, ...]:
 
 
 def _without_repetition(found: Sequence[Answer]) -> Iterator[Answer]:
-    """A text that another answer has is not repeated."""
+    """A text that another answer has is not repeated; the page has no place to which a finding's number leads."""
     seen: dict[str, str] = {}
     for each in found:
         before = seen.setdefault(each.text, each.question)
-        same = before != each.question and not each.text.startswith("Not known")
-        yield Answer(each.question, each.severity, f"See the answer to “{before}”.") if same else each
+        same = before != each.question and bool(each.number)
+        yield replace(each, text=f"See the answer to “{before}”." if same else each.text, number="")
 
 
-def _of(question: str, spread: Spread) -> Answer:
-    """A finding as an answer: what it is, and in how many leaves."""
-    return Answer(question, WEIGHTS[spread.worst.severity], spread.sentence)
+def _of(asked: Asked, question: str, numbers: Sequence[str]) -> Answer | None:
+    """The first of these findings as an answer, and what was found in other leaves; None without any."""
+    spread = asked.findings.first(numbers)
+    if spread is None:
+        return None
+    others = [f"{each.title} ({each.number})" for each in asked.findings.elsewhere(numbers, spread)]
+    rest = f" In other leaves: {', '.join(others)}." if others else ""
+    return Answer(question, WEIGHTS[spread.worst.severity], f"{spread.sentence}{rest}", number=spread.number)
 
 
 def are_valid(asked: Asked) -> Answer:
@@ -138,9 +143,8 @@ def _kind(leaf: LeafResult) -> str:
 def what_limits(asked: Asked) -> Answer:
     """The most direct cause of a limit that many leaves have."""
     question = "What limits the storage?"
-    if found := asked.findings.first(LIMITS):
-        answer = _of(question, found)
-        return replace(answer, text=f"Not known. {answer.text}") if found.number == REPLAYER else answer
+    if answer := _of(asked, question, LIMITS):
+        return replace(answer, text=f"Not known. {answer.text}") if answer.number == REPLAYER else answer
     if asked.doubt:
         return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
     return Answer(question, asked.good, f"No limit was found in {asked.leaves}.")
@@ -176,8 +180,8 @@ def from_which_rate(asked: Asked) -> Answer:
 def which_are_slow(asked: Asked) -> Answer:
     """What the slow requests have in common, or the leaf with the slowest."""
     question = "What are the slow requests?"
-    if found := asked.findings.first(SLOW):
-        return _of(question, found)
+    if answer := _of(asked, question, SLOW):
+        return answer
     known = [leaf for leaf in asked.used if leaf.metrics.get("p50") and "p99" in leaf.metrics]
     if asked.doubt:
         return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
@@ -187,7 +191,7 @@ def which_are_slow(asked: Asked) -> Answer:
     slowest = max(known, key=lambda leaf: leaf.metrics["p99"])
     stand_out = _tail(worst) >= FAR
     text = (
-        f"They have no cause in common that was found: {_times(worst)}."
+        f"They have no cause in common that was found. They stand out most {_times(worst)}."
         if stand_out
         else f"None stand out within a leaf. The slowest are {_times(slowest)}."
     )
@@ -202,14 +206,14 @@ def _tail(leaf: LeafResult) -> float:
 
 def _times(leaf: LeafResult) -> str:
     p99, median = (units.span(leaf.metrics[name]) for name in ("p99", "p50"))
-    return f"in {leaf.name}, p99 takes {p99}, the median {median}"
+    return f"in {leaf.name}: p99 takes {p99}, the median {median}"
 
 
 def is_one_device_slow(asked: Asked) -> Answer:
     """The slow one of several devices of a leaf."""
     question = "Is one device slower?"
-    if found := asked.findings.first(("S11",)):
-        return _of(question, found)
+    if answer := _of(asked, question, ("S11",)):
+        return answer
     several = [leaf for leaf in asked.used if len(leaf.devices) > 1]
     slow = [leaf for leaf in several if leaf.slow]
     if slow:
@@ -227,8 +231,8 @@ def is_one_device_slow(asked: Asked) -> Answer:
 def is_it_the_cache(asked: Asked) -> Answer:
     """What caches did."""
     question = "Is it the cache?"
-    if found := asked.findings.first(CACHE):
-        return _of(question, found)
+    if answer := _of(asked, question, CACHE):
+        return answer
     if asked.doubt:
         return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
     text = f"No: no level of fast reads and no cliff of writes was found in {asked.leaves}."
@@ -274,8 +278,8 @@ def were_targets_prepared(asked: Asked) -> Answer:
     if unfilled:
         total = units.counted(len(asked.analysis.leaves), "leaf", "leaves")
         return Answer(question, Severity.WARNING, f"No: in {unfilled} of {total}, reads returned only zeros.")
-    if found := asked.findings.first(PREPARED):
-        return _of(question, found)
+    if answer := _of(asked, question, PREPARED):
+        return answer
     wrapped = sum(leaf.wrap_factor > 1 for leaf in asked.used)
     if wrapped:
         text = f"No: in {wrapped} of {asked.total}, the load reaches beyond the device."
@@ -338,7 +342,7 @@ def what_next(asked: Asked) -> Answer:
         (each for each in found if each and each.worst.advice and each.worst.severity is not Weight.INFO), None
     )
     if worth:
-        return Answer(question, Severity.NEUTRAL, f"{worth.worst.advice} This is about {worth.number}.")
+        return Answer(question, Severity.NEUTRAL, f"{worth.title} ({worth.number}): {lower(worth.worst.advice)}")
     return Answer(question, Severity.NEUTRAL, "Vary more, or demand more (`--speedup 2`), to find the limit.")
 
 

@@ -55,7 +55,7 @@ class Spread:
     def sentence(self) -> str:
         """In how many leaves it was found, and what was seen in the worst of them."""
         leaf, found = self.leaves[0]
-        return f"{self.title} ({self.number}), in {self.where}. In {leaf.name}: {_lower(found.seen)}"
+        return f"{self.title} ({self.number}), in {self.where}. In {leaf.name}: {lower(found.seen)}"
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,13 @@ class Findings:
         common = (known[number] for number in numbers if number in known)
         return next((each for each in common if len(each.leaves) >= COMMON * most), None)
 
+    def elsewhere(self, numbers: Sequence[str], first: Spread) -> Iterator[Spread]:
+        """Others of these findings that were made in leaves without the first."""
+        names = {leaf.name for leaf, _ in first.leaves}
+        for each in self.all:
+            if each.number in numbers and any(leaf.name not in names for leaf, _ in each.leaves):
+                yield each
+
     def _most_at(self, leaves: Sequence[LeafResult]) -> str:
         """The level at which most leaves have it, compared with all levels."""
         names = {leaf.name for leaf in leaves}
@@ -109,7 +116,7 @@ class Findings:
                     yield sum(at) / len(at), sum(at), plain(factor.title.partition(" (")[0]), plain(level)
 
 
-def _lower(text: str) -> str:
+def lower(text: str) -> str:
     """In the middle of a sentence, unless it begins with a name such as p99 or SCSI."""
     return text if text[1:2].isupper() else f"{text[:1].lower()}{text[1:]}"
 
