@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from campaign_designs import Place
 from factory import MS, US, run_row, write_run
 
 from iosonar.campaign import state
 from iosonar.campaign.report import run_report
 from iosonar.campaign.report.analysis import Analysis, analyse_campaign
 from iosonar.campaign.report.answers import QUESTIONS, answers
+from iosonar.campaign.report.factors import Place
 from iosonar.campaign.report.found import Found
 from iosonar.campaign.report.leaf_findings import Findings
 from iosonar.campaign.report.page import campaign_page
@@ -162,4 +162,4 @@ def test_findings_of_other_leaves_are_named(campaign: Path) -> None:
     assert first and [each.number for each in found.elsewhere(("S03", "S01"), first)] == ["S01"]
     # Cache levels are no limit.
     assert "S01" not in of(analyse_campaign(leaves), "What limits").text
-    assert of(analyse_campaign(leaves), "Is it the cache").text.startswith("Cache levels (S01), in 3 of 6 leaves")
+    assert of(analyse_campaign(leaves), "What are the slow").text.startswith("Cache levels (S01), in 3 of 6 leaves")
