@@ -13,6 +13,7 @@ from iosonar.diagrams import CATALOGUE, Options, Study
 from iosonar.diagrams.devices import slow_devices
 from iosonar.errors import UsageError
 from iosonar.figures.model import Cloud, Empty, Figure, Line, Role, Steps
+from iosonar.report.run_tables import devices
 from iosonar.study.requests import LATENCY
 from iosonar.table import devices_of, only_device, open_requests
 
@@ -202,3 +203,21 @@ def test_a_device_with_a_wide_interval_is_not_called_slow(tmp_path: Path) -> Non
         paths.append(write_run(tmp_path / f"leaf.host{host}.replay.parquet", rows, run=about))
     with open_requests(paths) as requests:
         assert slow_devices(Study(requests, Options())) == []
+
+
+def test_the_table_of_devices_has_rate_and_both_depths(tmp_path: Path) -> None:
+    # 100 requests/s of 4 ms are 0.4 in flight on average; each waits for another 6 ms: 1 is due and not completed.
+    paths = []
+    for host, delay in (("slow", 6 * MS), ("fast", 0)):
+        rows = [
+            run_row(n, scheduled=n * S // 100, delay=delay, latency=4 * MS + (n if delay else 0)) for n in range(1000)
+        ]
+        run = {"target": target("/dev/sdb"), "machine": {"hostname": host}}
+        paths.append(write_run(tmp_path / f"leaf.{host}.replay.parquet", rows, run=run))
+    with open_requests(paths) as requests:
+        table = devices(Study(requests, Options()))
+    place = table.columns.index("rate")
+    assert table.columns[place : place + 3] == ("rate", "due, not completed", "in flight")
+    found = {row[0]: [float(cell.removesuffix("/s")) for cell in row[place : place + 3]] for row in table.rows}
+    assert found["slow:/dev/sdb"] == pytest.approx([100, 1.0, 0.4], rel=0.01)
+    assert found["fast:/dev/sdb"] == pytest.approx([100, 0.4, 0.4], rel=0.01)

@@ -29,7 +29,13 @@ LIMITS = ("S17", "S18", "S02", "S09", "S11", "S19", "S05", "S08", "S21", "S16", 
 """What limits a storage, or hides its limit: the most direct cause first."""
 SLOW = ("S06", "S07", "S09", "S02", "S10", "S08", "S21", "S16", "S01")
 CACHE = ("S02", "S01", "S12")
+CHANGED = ("S02", "S18", "S09")
+"""The storage changed during the run."""
 PREPARED = ("S12", "S13", "S15")
+REPLAYER = "S20"
+"""It hides the limit of the storage."""
+TO_TRY = "; try, "
+"""What the answer about validity leaves out: what to do has a place of its own."""
 FAR = 10.0
 """Requests stand out if so many times as slow as the median."""
 
@@ -95,14 +101,16 @@ def is_valid(asked: Asked) -> Answer:
     reasons = list(judgement.reasons.values())
     more = f", and {units.counted(len(reasons) - 1, 'more reason')}" if len(reasons) > 1 else ""
     grade = Severity.BAD if judgement.grade is Grade.BAD else Severity.WARNING
-    return Answer(question, grade, f"{'No' if grade is Severity.BAD else 'With limits'}: {_first(reasons[0])}{more}.")
+    reason = _first(reasons[0].partition(TO_TRY)[0])
+    return Answer(question, grade, f"{'No' if grade is Severity.BAD else 'With limits'}: {reason}{more}.")
 
 
 def what_limits(asked: Asked) -> Answer:
     """The most direct cause of a limit, or how much the storage delivered without one."""
     question = "What limits the storage?"
     if found := asked.first(LIMITS):
-        return _of(question, found)
+        answer = _of(question, found)
+        return replace(answer, text=f"Not known. {answer.text}") if found.number == REPLAYER else answer
     if asked.doubt:
         return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
     study, found_rate = asked.study, summary_of(asked.study).rate_per_s
@@ -148,12 +156,14 @@ def which_are_slow(asked: Asked) -> Answer:
     name = "the slowest one" if share == 1.0 else f"p{share * 100:g}"
     usual = units.span(median)
     factor = high / median if median > 0 else math.inf
-    text = (
-        f"They have no cause in common that was found: {name} takes {units.span(high)}, the median {usual}."
-        if factor >= FAR
-        else f"None stand out: {name} takes {units.span(high)}, the median {usual}."
-    )
-    return Answer(question, Severity.NEUTRAL if factor >= FAR else Severity.GOOD, text, "latency.realtime")
+    times = f"{name} takes {units.span(high)}, the median {usual}"
+    if asked.doubt:
+        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}. {_upper(times)}.", "latency.realtime")
+    text = "They have no cause in common that was found" if factor >= FAR else "None stand out"
+    # Where all requests wait for a limit, that none stands out is no praise.
+    praise = factor < FAR and not asked.first(LIMITS)
+    severity = Severity.GOOD if praise else Severity.NEUTRAL
+    return Answer(question, severity, f"{text}: {times}.", "latency.realtime")
 
 
 def is_one_device_slow(asked: Asked) -> Answer:
@@ -185,18 +195,24 @@ def is_it_the_cache(asked: Asked) -> Answer:
 def did_load_or_storage_change(asked: Asked) -> Answer:
     """Beside the original if there is one; else over the run."""
     question, study = "Did the load or the storage change?", asked.study
+    if change := asked.first(CHANGED):
+        return _of(question, change)
+    if asked.doubt:
+        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
     if original_beside(study):
         found = [each for each in distances(study) if each.differences]
         clear = [each for each in found if any(one.low > 0 or one.high < 0 for one in each.differences)]
         if not clear:
             return Answer(question, Severity.GOOD, "Neither: the replay cannot be distinguished from its original.")
         one = clear[0].differences[0]
-        change = units.change_or_factor(one.change)
-        text = f"Against the original, {clear[0].quantity.name} at {one.metric} is {change}; the load is the same."
-        return Answer(question, Severity.NEUTRAL, text)
+        speedups = {file.option("speedup") or 1 for file in study.files}
+        load = "the load is the same" if speedups == {1} else "the load is faster or slower as well (`--speedup`)"
+        text = f"{clear[0].quantity.name} at {one.metric} changed by {units.change_or_factor(one.change)}; {load}."
+        return Answer(question, Severity.NEUTRAL, f"Compared with the original, {text}")
     steady = steadiness(study) if study.distribution(LATENCY) else None
     if steady and steady.grade is Grade.WARNING:
-        return Answer(question, Severity.WARNING, f"During the run: {_lower(_first(steady.text))}.", "latency.bands")
+        text = f"The latency changed during the run: {_lower(_first(steady.text))}."
+        return Answer(question, Severity.WARNING, text, "latency.bands")
     same = "Neither changed during the run. " if steady and steady.grade is Grade.GOOD else ""
     return Answer(question, Severity.NEUTRAL, f"{same}To know it against another run, `iosonar compare` both.")
 
@@ -276,6 +292,10 @@ def _peak_demand(study: Study) -> float:
 
 def _lower(text: str) -> str:
     return f"{text[:1].lower()}{text[1:]}"
+
+
+def _upper(text: str) -> str:
+    return text if text[1:2].isdigit() else f"{text[:1].upper()}{text[1:]}"
 
 
 def _first(text: str) -> str:

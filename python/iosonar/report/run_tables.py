@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from iosonar import units
@@ -14,12 +15,15 @@ from iosonar.report.page import Table
 from iosonar.report.sections import times_table
 from iosonar.report.typed_options import command_line
 from iosonar.study.of_requests import summary_of
-from iosonar.study.requests import Measure
+from iosonar.study.requests import DeviceValues, Measure
 from iosonar.table import SourceFile, Stream
 from iosonar.table.footer import Machine, Usage
 from iosonar.text import plain
 
 SECTOR_BYTES = 512
+
+DUE, IN_FLIGHT = "due, not completed", "in flight"
+"""The depth that the load demands of a device, and the depth that the device sees."""
 
 OF_STREAMS = (0.5, 0.95, 0.99)
 """Percentiles of streams, if none are chosen."""
@@ -38,13 +42,28 @@ def values(study: Study, measure: Measure) -> Table:
 
 
 def devices(study: Study) -> Table:
-    """Latency of each device, the slowest first."""
+    """Rate, mean depth and latency of each device, the slowest first."""
     slowest = study.devices[:MAX_DEVICE_ROWS]
     more = len(study.devices) - len(slowest)
     rest = f", without {units.counted(more, 'faster one')}" if more else ""
     named = [(each.device.name, each.latency) for each in slowest]
-    title = f"Latency of each device, the slowest first{rest}"
-    return times_table(title, "requests", named, study.options.percentiles)
+    title = f"Rate, mean depth and latency of each device, the slowest first{rest}"
+    latency = times_table(title, "requests", named, study.options.percentiles)
+    seconds = summary_of(study).seconds
+    depths = (DUE, IN_FLIGHT) if study.has_demand else (IN_FLIGHT,)
+    rows = tuple(
+        (*row[:2], *_rate_and_depths(each, seconds, study.has_demand), *row[2:])
+        for row, each in zip(latency.rows, slowest, strict=True)
+    )
+    return replace(latency, columns=(*latency.columns[:2], "rate", *depths, *latency.columns[2:]), rows=rows)
+
+
+def _rate_and_depths(each: DeviceValues, seconds: float, has_demand: bool) -> tuple[str, ...]:
+    """The rate, the requests that were due and not completed, and those in flight; means over the duration."""
+    if not seconds:
+        return ("", "", "") if has_demand else ("", "")
+    due = (units.number((each.latency_s + each.delay_s) / seconds),) if has_demand else ()
+    return f"{units.count(each.latency.count / seconds)}/s", *due, units.number(each.latency_s / seconds)
 
 
 def streams(study: Study) -> Iterator[Table]:

@@ -57,6 +57,10 @@ class DeviceValues:
 
     device: Device
     latency: Distribution
+    latency_s: float = 0.0
+    """The sum of all latencies: divided by the duration, the mean number in flight (Little's law)."""
+    delay_s: float = 0.0
+    """The sum of the delays of the same requests."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +210,16 @@ class Study(BaseStudy):
         numbered = table.mutate(series=number)
         found = distributions(numbered, numbered.latency_ns)
         nothing = pooled([])
-        each = [DeviceValues(device, found.get(index, nothing)) for index, device in enumerate(known)]
+        timed = numbered.filter(numbered.latency_ns.notnull())
+        sums = timed.group_by("series").aggregate(latency=timed.latency_ns.sum(), delay=timed.delay_ns.sum())
+        seconds = {
+            row["series"]: (float(row["latency"]) / 1e9, float(row["delay"] or 0) / 1e9)
+            for row in sums.to_pyarrow().to_pylist()
+        }
+        each = [
+            DeviceValues(device, found.get(index, nothing), *seconds.get(index, (0.0, 0.0)))
+            for index, device in enumerate(known)
+        ]
         return tuple(sorted(each, key=lambda one: -one.latency.quantile(0.99) if one.latency.count else 1.0))
 
     @cached_property

@@ -56,7 +56,7 @@ def headline(analysis: Analysis) -> str:
             done = len(analysis.used) + len(analysis.left_out)
             return (
                 f"Too few leaves to say which factor makes a difference: {len(analysis.used)} of {done} allow a "
-                f"verdict on the storage. {_again(analysis.left_out)}"
+                f"verdict on the storage. {again(analysis.left_out)}"
             )
         return (
             f"Too few leaves to say which factor makes a difference: {len(analysis.used)} for "
@@ -72,7 +72,7 @@ def headline(analysis: Analysis) -> str:
     return f"F{text[1:]}." if text.startswith("for ") else f"{text}."
 
 
-def _again(leaves: Sequence[LeafResult]) -> str:
+def again(leaves: Sequence[LeafResult]) -> str:
     """What to do about leaves that allow no verdict on the storage."""
     how = []
     if any(leaf.fidelity is Fidelity.UNFAITHFUL for leaf in leaves):
@@ -174,7 +174,7 @@ def banners(analysis: Analysis) -> Iterator[Banner]:
     main = analysis.headline
     decided = main is not None and main.freedom > 0
     if analysis.doubt:
-        text = f"{analysis.doubt}. {_again(analysis.used)} {headline(analysis)}".replace("  ", " ")
+        text = f"{analysis.doubt}. {again(analysis.used)} {headline(analysis)}".replace("  ", " ")
         yield Banner(Severity.WARNING, text, "No verdict on the storage:")
     else:
         suspects = bool(doubtful(analysis))

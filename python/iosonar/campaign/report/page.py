@@ -15,9 +15,11 @@ from urllib.parse import quote
 from iosonar import units
 from iosonar.campaign.report import gate as gates
 from iosonar.campaign.report.analysis import Analysis, analyse_campaign
+from iosonar.campaign.report.answers import answers
 from iosonar.campaign.report.effects import Effect
 from iosonar.campaign.report.figures import effect_plots, finding, leaf_plot
 from iosonar.campaign.report.findings import NAMES, about_dashes, banners, factor_names, headline, not_compared, short
+from iosonar.campaign.report.leaf_findings import Findings
 from iosonar.campaign.report.parallel_devices import at_once_plots
 from iosonar.campaign.report.results import LeafResult, read_results
 from iosonar.errors import UserError
@@ -138,7 +140,7 @@ def campaign_page(analysis: Analysis, judged: gates.Gate, directory: Path, name:
             "Leaves",
             LEAVES + about_dashes(analysis.leaves),
             of_leaves,
-            (_leaves(analysis, directory),),
+            tuple(table for table in (_leaves(analysis, directory), _findings(analysis, directory)) if table.rows),
         ),
     )
     summary = Summary(
@@ -146,6 +148,7 @@ def campaign_page(analysis: Analysis, judged: gates.Gate, directory: Path, name:
         short="Campaign",
         lead=(_lead(analysis),),
         banners=(*banners(analysis), *_gate(judged)),
+        answers=answers(analysis),
         tiles=tuple(_tiles(analysis)),
     )
     return Page(summary, sections)
@@ -219,18 +222,34 @@ def _effect_cells(effect: Effect) -> tuple[str, ...]:
 
 
 def _leaves(analysis: Analysis, directory: Path) -> Table:
-    columns = ("leaf", "p50", "p95", "p99", "delay p99", "throughput", "between devices", "replay")
+    columns = ("leaf", "p50", "p95", "p99", "delay p99", "throughput", "between devices", "replay", "findings")
     rows = tuple(
         (
             plain(leaf.name),
             *(_cell(leaf, metric) for metric in ("p50", "p95", "p99", "delay.p99", "throughput")),
             f"× {units.number(leaf.spread, 2)}" if math.isfinite(leaf.spread) else "–",
             _state(leaf),
+            " ".join(sorted(each.number for each in leaf.findings)) or "–",
         )
         for leaf in analysis.leaves
     )
     links = tuple(_link(leaf, directory) for leaf in analysis.leaves)
     return Table("", columns, rows, links)
+
+
+def _findings(analysis: Analysis, directory: Path) -> Table:
+    """What the numbers of findings mean, and where each was made."""
+    found = Findings(analysis).all
+    rows = tuple(
+        (f"{each.number}: {each.title}", str(each.worst.severity), f"in {each.where}", each.leaves[0][0].name)
+        for each in found
+    )
+    links = tuple(
+        f"{_link(leaf, directory)}#{each.number}" if leaf.page else ""
+        for each in found
+        for leaf in (each.leaves[0][0],)
+    )
+    return Table("Findings of the leaves", ("", "severity", "leaves", "worst in"), rows, links)
 
 
 def _stamped(analysis: Analysis, figure: Figure) -> Figure:
@@ -319,6 +338,7 @@ def _leaf_json(leaf: LeafResult, analysis: Analysis) -> dict[str, Any]:
         "metrics": dict(leaf.metrics),
         "devices": [vars(device) for device in leaf.devices],
         "slow_devices": list(leaf.slow),
+        "diagnosis": [each.number for each in leaf.findings],
         "wrap_factor": leaf.wrap_factor,
     }
 

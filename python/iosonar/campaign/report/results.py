@@ -12,10 +12,13 @@ from iosonar import units
 from iosonar.campaign import outcome, state, status, tree
 from iosonar.campaign.names import OF_CALLS
 from iosonar.campaign.report.cache import Cache
+from iosonar.campaign.report.found import Found, found_in
 from iosonar.campaign.report.results_of_calls import measured_calls
 from iosonar.diagrams import Options, Study
 from iosonar.diagrams.devices import slow_devices
 from iosonar.errors import UserError
+from iosonar.findings.registry import diagnose_requests
+from iosonar.progress import step
 from iosonar.report.gate import (
     BANDWIDTH,
     COUNTS,
@@ -90,6 +93,8 @@ class LeafResult:
     """The slowest first."""
     slow: tuple[str, ...] = ()
     """Sentences about devices that are much slower than the others."""
+    findings: tuple[Found, ...] = ()
+    """What its requests say, the worst first."""
     notes: tuple[str, ...] = ()
     wrap_factor: float = 0.0
     """How often the part of the load was as large as its device; up to 1, nothing wrapped around."""
@@ -138,9 +143,11 @@ def read_results(top: Path, conditions: Sequence[Condition] = ()) -> list[LeafRe
     cache = Cache.open(top)
     metrics = tuple(dict.fromkeys((*METRICS, *(each.metric for each in conditions))))
     measured = _Measured(cache, tuple(name for name in metrics if name not in (VERDICT, STATE)), status.is_running(top))
-    found = [
-        _read(plain(leaf.name), tuple(map(plain, leaf.path)), leaf.directory, measured) for leaf in tree.leaves(top)
-    ]
+    leaves = list(tree.leaves(top))
+    found = []
+    for number, leaf in enumerate(leaves, 1):
+        step(plain(leaf.name), number, len(leaves))
+        found.append(_read(plain(leaf.name), tuple(map(plain, leaf.path)), leaf.directory, measured))
     cache.save([leaf.name for leaf in found])
     return found
 
@@ -223,6 +230,7 @@ def _measured(files: Sequence[Path], metrics: Sequence[str]) -> dict[str, Any]:
             "grade": str(subject.grade),
             "devices": [vars(device) for device in _devices(study)],
             "slow": slow_devices(study) if several else [],
+            "findings": found_in(diagnose_requests(study)),
         }
 
 
@@ -241,6 +249,7 @@ def _with_values(known: LeafResult, values: dict[str, Any]) -> LeafResult:
             for device in values["devices"]
         ),
         slow=tuple(values["slow"]),
+        findings=tuple(map(Found.of, values["findings"])),
     )
 
 

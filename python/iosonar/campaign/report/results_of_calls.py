@@ -32,6 +32,7 @@ def measured_calls(files: Sequence[Path], metrics: Sequence[str]) -> dict[str, A
             "grade": str(subject.grade),
             "devices": sorted((_device(side) for side in sides), key=lambda each: -each["p99_s"]),
             "slow": [],
+            "findings": [],
         }
 
 
