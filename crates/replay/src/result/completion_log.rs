@@ -131,7 +131,7 @@ impl<'a> CompletionLog<'a> {
         }
         // A turn of a waiting loop that records nothing does not read the clock for this.
         self.idle_steps = if recorded > 0 { 0 } else { self.idle_steps.wrapping_add(1) };
-        if self.idle_steps % IDLE_STEPS == 0 && !self.journal.flush_if_due() {
+        if self.idle_steps.is_multiple_of(IDLE_STEPS) && !self.journal.flush_if_due() {
             self.stop.drain();
         }
         recorded
