@@ -172,7 +172,7 @@ impl Reporter {
             recent.delay = recent.delay.max(delay);
         }
         let seconds = |us: Option<f64>| us.map(|us| rounded(us / 1e6, 1e9));
-        let of = |times: fn(&Recent) -> &Option<Quantiles>| recent.recent.as_ref().and_then(|all| times(all));
+        let of = |times: fn(&Recent) -> &Option<Quantiles>| recent.recent.as_ref().and_then(|all| *times(all));
         let (delays, latencies) = (of(|recent| &recent.delay_us), of(|recent| &recent.latency_us));
         let per_s = |rate: fn(&Recent) -> f64| recent.recent.as_ref().map_or(0.0, |recent| rounded(rate(recent), 10.0));
         let counts = self.progress.snapshot();
