@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -83,6 +85,9 @@ def view(
 def _follow(run: Path, port: int, theme: Theme | None, *, browser: bool) -> None:
     from iosonar.view.follow import following
 
+    with suppress(OSError):
+        # Of a processor, only what the replay and others leave. Threads that are started later inherit it.
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     with following(run, theme) as view:
         serve(view, port, browser=browser)
 

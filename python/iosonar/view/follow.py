@@ -1,10 +1,9 @@
-"""A view of a replay that goes on: reads its journal each second, when a processor has nothing else to do."""
+"""A view of a replay that goes on: reads its journal each second."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -132,9 +131,6 @@ def following(run: Path, theme: Theme | None) -> Iterator[Following]:
         if run.exists():
             raise UserError(f"{shown(run)} is a result, whose run has ended: iosonar view {shown(run)}")
         raise UserError(f"{shown(path)}: no replay writes it; start the replay first")
-    with suppress(OSError):
-        # Of a processor, only what the replay and others leave. Threads that are started later inherit it.
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     view = Following(Journal(path), theme)
     view.update()
     reader = Thread(target=view.run, daemon=True)
