@@ -44,6 +44,15 @@ def test_a_load_larger_than_its_target_wraps_around(tmp_path: Path) -> None:
     assert only(diagnosed(path), "S13").values == {"factor": 2.5}
 
 
+def test_a_small_simulated_device_wraps_around(tmp_path: Path) -> None:
+    def simulated_with(factor: float) -> Path:
+        footer = {"run": {"engine": "simulate", "statistics": STATISTICS | {"wrap_factor": factor}}}
+        return run(tmp_path, footer=footer, source_sector=np.arange(ROWS) * 8)
+
+    assert only(diagnosed(simulated_with(1.4)), "S13").values == {"factor": 1.4}
+    assert "S13" not in numbers(diagnosed(simulated_with(0.9)))
+
+
 def test_a_warm_up_of_half_the_run_is_too_short(tmp_path: Path) -> None:
     latency = np.where(np.arange(ROWS) < ROWS // 4, 900 * US, 300 * US) + np.arange(ROWS) % 7 * 10 * US
     found = only(diagnosed(run(tmp_path, latency=latency)), "S14")
@@ -74,6 +83,16 @@ def test_a_late_replayer_is_named_with_its_reason(tmp_path: Path) -> None:
     assert "mostly because the load was read too slowly" in found.seen
 
 
+def test_perturbed_times_are_late_by_their_option(tmp_path: Path) -> None:
+    def perturbed(delay: int) -> Path:
+        footer = {"run": {"options": {"perturb": "quantize=5ms"}, "statistics": STATISTICS}}
+        return run(tmp_path, footer=footer, issued_ns=AT + delay, delay_reason=["perturbed"] * ROWS)
+
+    found = only(diagnosed(perturbed(3 * MS)), "S20")
+    assert found.seen == "--perturb quantize=5ms made 3,000 requests (100 %) more than 50 µs late, 3 ms on average."
+    assert "S20" not in numbers(diagnosed(perturbed(20 * US)))
+
+
 def test_waits_for_the_order_are_counted(tmp_path: Path) -> None:
     held = np.arange(ROWS) % 10 == 0
     reasons = np.where(held, "order", "none").tolist()
@@ -88,6 +107,11 @@ def test_many_dropped_requests_are_bad_few_are_not(tmp_path: Path) -> None:
 
     assert only(diagnosed(with_dropped(10)), "S22").values["share"] == pytest.approx(0.1)
     assert "S22" not in numbers(diagnosed(with_dropped(30)))
+
+
+def test_dropped_requests_are_no_demand_on_the_storage(tmp_path: Path) -> None:
+    outcomes = np.where(np.arange(ROWS) % 3 == 0, "dropped", "ok").tolist()
+    assert "S03" not in numbers(diagnosed(run(tmp_path, outcome=outcomes)))
 
 
 def test_a_machine_without_idle_processors_or_memory_is_short(tmp_path: Path) -> None:
