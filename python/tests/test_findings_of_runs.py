@@ -72,6 +72,17 @@ def test_a_second_run_on_the_same_target_is_no_repetition(tmp_path: Path) -> Non
     assert numbers(diagnosed(first)) == []
 
 
+def test_later_iterations_find_what_the_first_one_left(tmp_path: Path) -> None:
+    def looped(factor: int) -> Path:
+        iteration = np.arange(ROWS) // 1000
+        footer = {"run": {"options": {"loop": True}, "statistics": STATISTICS}}
+        return run(tmp_path, latency=LATENCY * np.where(iteration == 0, factor, 1), iteration=iteration, footer=footer)
+
+    found = only(diagnosed(looped(4)), "S15")
+    assert found.severity == "warning" and found.values["ratio"] == pytest.approx(4, rel=0.02)
+    assert "S15" not in numbers(diagnosed(looped(1)))
+
+
 def test_a_late_replayer_is_named_with_its_reason(tmp_path: Path) -> None:
     late = np.arange(ROWS) % 4 == 0
     reasons = np.where(late, "input", "none").tolist()
