@@ -175,3 +175,15 @@ def test_the_slow_device_of_several_is_named(tmp_path: Path) -> None:
     assert "/dev/sdc: its p" in found.seen
     assert found.evidence.filter == "source = 2"
     assert found.values["ratio"] == pytest.approx(4, rel=0.2)
+
+
+@pytest.mark.parametrize("jitter", [0.0, 2e6])
+def test_only_even_completions_are_a_limit_of_the_rate(tmp_path: Path, jitter: float) -> None:
+    # From 5 s on, each 4 ms a request is due, and each 5 ms one completes: exactly, or of a disk, by its service times.
+    busy = 12_000
+    due = np.concatenate([np.arange(500) * 10 * MS, 5 * S + np.arange(busy) * 4 * MS])
+    times = 5 * MS + np.random.default_rng(1).uniform(-jitter, jitter, busy)
+    done = np.concatenate([due[:500] + 1 * MS, 5 * S + np.cumsum(times).astype(np.int64)])
+    latency = np.maximum(done - due, 1 * MS)
+    path = made(tmp_path / "a.replay.parquet", due, latency)
+    assert ("S17" in numbers(diagnosed(path))) == (jitter == 0)
