@@ -44,6 +44,15 @@ def test_a_load_larger_than_its_target_wraps_around(tmp_path: Path) -> None:
     assert only(diagnosed(path), "S13").values == {"factor": 2.5}
 
 
+def test_a_small_simulated_device_wraps_around(tmp_path: Path) -> None:
+    def simulated_with(factor: float) -> Path:
+        footer = {"run": {"engine": "simulate", "statistics": STATISTICS | {"wrap_factor": factor}}}
+        return run(tmp_path, footer=footer, source_sector=np.arange(ROWS) * 8)
+
+    assert only(diagnosed(simulated_with(1.4)), "S13").values == {"factor": 1.4}
+    assert "S13" not in numbers(diagnosed(simulated_with(0.9)))
+
+
 def test_a_warm_up_of_half_the_run_is_too_short(tmp_path: Path) -> None:
     latency = np.where(np.arange(ROWS) < ROWS // 4, 900 * US, 300 * US) + np.arange(ROWS) % 7 * 10 * US
     found = only(diagnosed(run(tmp_path, latency=latency)), "S14")
@@ -63,6 +72,17 @@ def test_a_second_run_on_the_same_target_is_no_repetition(tmp_path: Path) -> Non
     assert numbers(diagnosed(first)) == []
 
 
+def test_later_iterations_find_what_the_first_one_left(tmp_path: Path) -> None:
+    def looped(factor: int) -> Path:
+        iteration = np.arange(ROWS) // 1000
+        footer = {"run": {"options": {"loop": True}, "statistics": STATISTICS}}
+        return run(tmp_path, latency=LATENCY * np.where(iteration == 0, factor, 1), iteration=iteration, footer=footer)
+
+    found = only(diagnosed(looped(4)), "S15")
+    assert found.severity == "warning" and found.values["ratio"] == pytest.approx(4, rel=0.02)
+    assert "S15" not in numbers(diagnosed(looped(1)))
+
+
 def test_a_late_replayer_is_named_with_its_reason(tmp_path: Path) -> None:
     late = np.arange(ROWS) % 4 == 0
     reasons = np.where(late, "input", "none").tolist()
@@ -72,6 +92,16 @@ def test_a_late_replayer_is_named_with_its_reason(tmp_path: Path) -> None:
     found = only(diagnosed(path), "S20")
     assert found.severity == "bad" and found.values["late"] == ROWS // 4
     assert "mostly because the load was read too slowly" in found.seen
+
+
+def test_perturbed_times_are_late_by_their_option(tmp_path: Path) -> None:
+    def perturbed(delay: int) -> Path:
+        footer = {"run": {"options": {"perturb": "quantize=5ms"}, "statistics": STATISTICS}}
+        return run(tmp_path, footer=footer, issued_ns=AT + delay, delay_reason=["perturbed"] * ROWS)
+
+    found = only(diagnosed(perturbed(3 * MS)), "S20")
+    assert found.seen == "--perturb quantize=5ms made 3,000 requests (100 %) more than 50 µs late, 3 ms on average."
+    assert "S20" not in numbers(diagnosed(perturbed(20 * US)))
 
 
 def test_waits_for_the_order_are_counted(tmp_path: Path) -> None:
@@ -88,6 +118,11 @@ def test_many_dropped_requests_are_bad_few_are_not(tmp_path: Path) -> None:
 
     assert only(diagnosed(with_dropped(10)), "S22").values["share"] == pytest.approx(0.1)
     assert "S22" not in numbers(diagnosed(with_dropped(30)))
+
+
+def test_dropped_requests_are_no_demand_on_the_storage(tmp_path: Path) -> None:
+    outcomes = np.where(np.arange(ROWS) % 3 == 0, "dropped", "ok").tolist()
+    assert "S03" not in numbers(diagnosed(run(tmp_path, outcome=outcomes)))
 
 
 def test_a_machine_without_idle_processors_or_memory_is_short(tmp_path: Path) -> None:
@@ -140,3 +175,15 @@ def test_the_slow_device_of_several_is_named(tmp_path: Path) -> None:
     assert "/dev/sdc: its p" in found.seen
     assert found.evidence.filter == "source = 2"
     assert found.values["ratio"] == pytest.approx(4, rel=0.2)
+
+
+@pytest.mark.parametrize("jitter", [0.0, 2e6])
+def test_only_even_completions_are_a_limit_of_the_rate(tmp_path: Path, jitter: float) -> None:
+    # From 5 s on, each 4 ms a request is due, and each 5 ms one completes: exactly, or of a disk, by its service times.
+    busy = 12_000
+    due = np.concatenate([np.arange(500) * 10 * MS, 5 * S + np.arange(busy) * 4 * MS])
+    times = 5 * MS + np.random.default_rng(1).uniform(-jitter, jitter, busy)
+    done = np.concatenate([due[:500] + 1 * MS, 5 * S + np.cumsum(times).astype(np.int64)])
+    latency = np.maximum(done - due, 1 * MS)
+    path = made(tmp_path / "a.replay.parquet", due, latency)
+    assert ("S17" in numbers(diagnosed(path))) == (jitter == 0)

@@ -22,6 +22,9 @@ WAITING = 5
 FLAT = 0.12
 """The variance of completions in a window, as a share of that of independent ones."""
 
+LONG, STEADY = 8, 0.02
+"""So many windows in a row; the variance of their completions, as a share of that of independent ones."""
+
 IDLE = 0.7
 """With so little to do at once, a device that needs no more than its fastest latency for each request would be idle
 part of the time."""
@@ -92,9 +95,22 @@ def ceiling(study: Study, found: Windows, chosen: NDArray[np.bool_]) -> Ceiling 
     idle = rate * fastest_s < IDLE
     if of_data < 0.05 and of_data < 0.5 * spread:
         return Ceiling(moved, True, of_data, idle, int(chosen.sum()))
-    if dispersion <= FLAT and spread < 0.05:
+    if dispersion <= FLAT and spread < 0.05 and _keeps_up(number):
         return Ceiling(rate, False, spread, idle, int(chosen.sum()))
     return None
+
+
+def _keeps_up(number: NDArray[np.float64]) -> bool:
+    """Whether completions stay flat over many windows, too.
+
+    A limiter makes up for what it was late, so that their variance does not grow with time. That of a busy device,
+    whose service times vary, does.
+    """
+    count = len(number) // LONG
+    if count < 4:
+        return True
+    sums = number[: count * LONG].reshape(count, LONG).sum(axis=1)
+    return _variance(sums) <= STEADY * float(np.median(sums))
 
 
 def _variance(values: NDArray[np.float64]) -> float:

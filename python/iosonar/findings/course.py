@@ -34,8 +34,9 @@ REGULAR, COVERED = 0.9, 0.7
 
 @cached
 def timeline_of(study: Study) -> Timeline:
-    """The course of the whole run."""
-    return timeline(study.table, study.span.first_ns, study.span.last_ns, study.span.requests)
+    """The course of the whole run. Requests that were dropped are no demand on the storage."""
+    table = study.table.filter(study.table.issued_ns.notnull()) if study.requests.is_run else study.table
+    return timeline(table, study.span.first_ns, study.span.last_ns, study.span.requests)
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,47 @@ from iosonar.study.check import Topic
 from iosonar.study.requests import Study
 from iosonar.table import SourceFile
 
+FEWEST = 100
+"""The fewest requests of an operation, in the first iteration and in all later ones."""
+
 
 def find(study: Study, limits: Limits) -> Finding | None:
-    """By the load, the target and the start of the runs, and whether later ones are faster."""
+    """By the load, the target and the start of the runs, or by the iterations of one; and whether later ones differ."""
+    return _of_files(study, limits) or _of_iterations(study, limits)
+
+
+def _of_iterations(study: Study, limits: Limits) -> Finding | None:
+    """Whether the same requests took longer or shorter in the first iteration of `--loop` than in later ones."""
+    if not any(file.option("loop") for file in study.files):
+        return None
+    table = study.requests.table
+    shown = []
+    for op in ("read", "write"):
+        rows = table.filter((table["op"] == op) & table.issued_ns.notnull() & table.completed_ns.notnull())
+        numbered = rows.mutate(series=(rows.iteration > 0).cast("int32"))
+        latency = distributions(numbered, numbered.completed_ns - numbered.issued_ns)
+        if not all(place in latency and latency[place].count >= FEWEST for place in (0, 1)):
+            continue
+        first, later = (max(latency[place].quantile(0.5), 1.0) for place in (0, 1))
+        shown.append((max(first / later, later / first), op, first, later, latency[0].count + latency[1].count))
+    if not shown or max(shown)[0] < limits["factor"]:
+        return None
+    _, op, first, later, number = max(shown)
+    return DETECTOR.found(
+        Severity.WARNING,
+        f"Half of the {op}s took up to {units.span(first / 1e9)} in the first iteration, and {units.span(later / 1e9)} "
+        "in later ones, of the same load on the same target.",
+        Evidence(f"op = '{op}' AND iteration > 0", "latency.realtime"),
+        sure=(
+            Confidence.MEDIUM,
+            f"{units.requests(number)} were compared; each iteration meets the target as the one before left it.",
+        ),
+        values={"runs": 1, "ratio": first / later},
+    )
+
+
+def _of_files(study: Study, limits: Limits) -> Finding | None:
+    """Whether later runs took longer or shorter than the first."""
     pairs = list(_repeated(study))
     if not pairs:
         return None
@@ -81,5 +119,9 @@ DETECTOR = Detector[Study](
     find,
     (Threshold("factor", 1.3, Measured.NUMBER, "How much faster or slower half of the requests are."),),
     about=Topic.RESULT,
-    why_not=lambda study: "" if len(study.files) > 1 else "a single run shows no repetition",
+    why_not=lambda study: (
+        ""
+        if len(study.files) > 1 or any(file.option("loop") for file in study.files)
+        else "a single run shows no repetition"
+    ),
 )

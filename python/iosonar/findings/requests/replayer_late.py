@@ -5,7 +5,7 @@ from __future__ import annotations
 from iosonar import units
 from iosonar.findings.detector import Detector
 from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
-from iosonar.findings.thresholds import Limits
+from iosonar.findings.thresholds import Limits, Measured, Threshold
 from iosonar.study.check import Topic
 from iosonar.study.grades import Grade
 from iosonar.study.requests import Study
@@ -23,7 +23,38 @@ LATE_NS = 50_000
 
 
 def find(study: Study, limits: Limits) -> Finding | None:
-    """By the check of the verdict, and the reasons of the late requests."""
+    """By the check of the verdict, and the reasons of the late requests; or by its own option."""
+    return _perturbed(study, limits) or _late(study)
+
+
+def _perturbed(study: Study, limits: Limits) -> Finding | None:
+    """Whether `--perturb` made many requests late."""
+    words = next((words for file in study.files if (words := file.option("perturb"))), None)
+    if words is None:
+        return None
+    table = study.requests.table
+    rows = table.filter((table.delay_reason == "perturbed") & (table.delay_ns > LATE_NS))
+    row = rows.aggregate(n=rows.count(), mean=rows.delay_ns.mean()).to_pyarrow()
+    number = row["n"][0].as_py()
+    share = number / max(study.span.issued, 1)
+    if share < limits["share"]:
+        return None
+    mean_s = row["mean"][0].as_py() / 1e9
+    return DETECTOR.found(
+        Severity.WARNING,
+        f"--perturb {words} made {units.requests(number)} ({units.percent(share)}) more than 50 µs late, "
+        f"{units.span(mean_s)} on average.",
+        Evidence(f"delay_reason = 'perturbed' AND delay_ns > {LATE_NS}", "delay.setpoint"),
+        sure=(Confidence.HIGH, "The replayer records which requests it moved."),
+        ruled_out=("A busy machine: the option moved these requests.",),
+        values={"late": number, "share": share, "mean_delay_s": mean_s},
+        meaning="The replay moved requests on purpose. Times between them are not those of the load.",
+        advice=("Compare with a replay without `--perturb`: the difference is what the exact times matter.",),
+    )
+
+
+def _late(study: Study) -> Finding | None:
+    """By the check of the verdict."""
     late = [run for run in runs_of(study) if run.grade in (Grade.WARNING, Grade.BAD)]
     if not late:
         return None
@@ -63,6 +94,7 @@ DETECTOR = Detector[Study](
         "Replay with a lower `--speedup`, or split the load over several machines.",
     ),
     find,
+    (Threshold("share", 0.05, Measured.SHARE, "The share of the requests that `--perturb` made late."),),
     about=Topic.RESULT,
     why_not=lambda study: "" if study.requests.is_run and study.has_delays else "there were no times to keep",
 )

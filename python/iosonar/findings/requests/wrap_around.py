@@ -10,13 +10,14 @@ from iosonar.study.check import Topic
 from iosonar.study.grades import Grade
 from iosonar.study.of_requests import judgement_of
 from iosonar.study.requests import Study
+from iosonar.study.runs import is_extreme
 
 
 def find(study: Study, limits: Limits) -> Finding | None:
-    """By the check of the verdict."""
+    """By the check of the verdict, and the size of a simulated device."""
     check = judgement_of(study)["wrap_around"]
-    factor = check.values.get("factor")
-    if check.grade is not Grade.WARNING or factor is None:
+    factor = check.values.get("factor") if check.grade is Grade.WARNING else _of_simulated(study)
+    if factor is None:
         return None
     return DETECTOR.found(
         Severity.WARNING,
@@ -26,6 +27,16 @@ def find(study: Study, limits: Limits) -> Finding | None:
         sure=(Confidence.HIGH, "Both sizes are known."),
         values={"factor": factor},
     )
+
+
+def _of_simulated(study: Study) -> float | None:
+    """How much too small a simulated device is; the verdict is only about real ones."""
+    factors = [
+        float(factor)
+        for file in study.requests.files
+        if file.run.engine == "simulate" and (factor := file.run.statistics.wrap_factor) is not None
+    ]
+    return max((factor for factor in factors if is_extreme(factor)), default=None)
 
 
 DETECTOR = Detector[Study](
