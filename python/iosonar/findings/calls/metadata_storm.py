@@ -53,13 +53,13 @@ def find(study: CallStudy, limits: Limits) -> Finding | None:
     found = total(named, files=named.path.nunique(), first_ns=named.begin_ns.min(), last_ns=named.begin_ns.max())
     counts = named.group_by("family").aggregate(n=named.count())
     mix = {row["family"]: int(row["n"]) for row in counts.order_by(counts.n.desc()).limit(3).to_pyarrow().to_pylist()}
-    most = listed([f"{FAMILIES[family]} {units.count(number)}" for family, number in mix.items()])
+    most = listed([f"{FAMILIES[family]} ({units.count(number)})" for family, number in mix.items()])
     took = f" and {units.percent(time_share)} of their time ({units.span(names.seconds)})" if time_share else ""
     severe = by_time and times_say_something(study) and names.seconds >= max(MATTERS_S, MATTERS * study.first.seconds)
     return DETECTOR.found(
         Severity.WARNING if severe else Severity.INFO,
         f"{units.percent(share)} of the calls on files{took} are on names and attributes, not on data: "
-        f"{units.counted(names.calls, 'call')} on {units.counted(int(found['files']), 'name')}; most of them {most}.",
+        f"{units.counted(names.calls, 'call')} on {units.counted(int(found['files']), 'name')}; mostly {most}.",
         place(
             study,
             f"family IN ({', '.join(repr(each) for each in mix)})",

@@ -101,7 +101,7 @@ def _repeated(rows: ir.Table, within_ns: float) -> ir.Table:
 DETECTOR = Detector[CallStudy](
     "F08",
     "redundant-stats",
-    "The same attributes are asked for again and again",
+    "The attributes of the same files are read again and again",
     "The program, or several of its libraries, check a file that they have just checked. On a local disk that costs "
     "processor time; on a network file system each may be a round trip.",
     (

@@ -100,11 +100,9 @@ def _member(study: Study, limits: Limits) -> Finding | None:
     bytes_ = best.chunk * SECTOR_BYTES
     return DETECTOR.found(
         Severity.WARNING,
-        f"Requests to each {units.number(best.members)}th piece of {units.binary_bytes(bytes_)} (number {best.member} "
-        "of 0 to "
+        f"Of every {best.members} pieces of {units.binary_bytes(bytes_)}, requests to piece {best.member} (of 0 to "
         f"{best.members - 1}) take {units.number(math.exp(best.change), 2)} times as long as those to the others: one "
-        "member "
-        f"of a stripe of {best.members} is slow.",
+        f"member of a stripe of {best.members} is slow.",
         Evidence(f"sector // {best.chunk} % {best.members} = {best.member}", "latency.region"),
         sure=(
             Confidence.HIGH if best.score > 2 * ERRORS else Confidence.MEDIUM,
