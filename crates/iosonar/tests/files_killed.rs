@@ -399,11 +399,15 @@ fn a_killed_recording_in_several_files_loses_no_part() {
     let complete = parts();
     let hidden = hidden_in(directory.path()).expect("the part that was being written");
     let last = directory.path().join("last.calls.parquet");
-    let recovered = recover(&hidden, &last);
-    assert!(recovered.status.success(), "{recovered:?}");
+    // A part that has just begun has no rows to lose.
+    let has_rows = fs::metadata(&hidden).unwrap().len() > 0;
+    if has_rows {
+        let recovered = recover(&hidden, &last);
+        assert!(recovered.status.success(), "{recovered:?}");
+    }
     // Every file that the command made before the last call that was kept has its call, once.
     let mut made = Vec::new();
-    for part in complete.iter().chain([&last]) {
+    for part in complete.iter().chain(has_rows.then_some(&last)) {
         let (calls, metadata) = calls_in(part);
         assert_eq!(metadata.complete, part != &last, "{}", part.display());
         assert!(calls.is_sorted_by_key(|call| call.begin));
