@@ -211,7 +211,11 @@ class Study(BaseStudy):
         found = distributions(numbered, numbered.latency_ns)
         nothing = pooled([])
         timed = numbered.filter(numbered.latency_ns.notnull())
-        sums = timed.group_by("series").aggregate(latency=timed.latency_ns.sum(), delay=timed.delay_ns.sum())
+        sums = timed.group_by("series").aggregate(
+            # Sums of years do not fit into 64 bits.
+            latency=timed.latency_ns.cast("float64").sum(),
+            delay=timed.delay_ns.cast("float64").sum(),
+        )
         seconds = {
             row["series"]: (float(row["latency"]) / 1e9, float(row["delay"] or 0) / 1e9)
             for row in sums.to_pyarrow().to_pylist()
