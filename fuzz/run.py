@@ -50,7 +50,7 @@ class Spent:
 
 def targets() -> list[str]:
     """The names of all formats with a reader, from the sources, the readers of calls, and the recognition."""
-    name = re.compile(r'Format::named\("(.*)"\)|^    name: "(.*)",', re.MULTILINE)
+    name = re.compile(r'Format::named\("(.*)"\)|^(?:    name:|pub const NAME: &str =) "(.*)"[,;]', re.MULTILINE)
     sources = [text for path in FORMATS.rglob("*.rs") if "is_for_viewers: true" not in (text := path.read_text())]
     found = {a or b for text in sources for a, b in name.findall(text)}
     return [*sorted(found), *CALLS_TEXTS, TABLES, RECOGNITION]
