@@ -68,7 +68,7 @@ def _one_fidelity(notes: list[Note]) -> list[Note]:
 
 
 def stamps(file: SourceFile) -> list[Note]:
-    """What nobody may overlook: a result that is fake or damaged."""
+    """What must not be overlooked: a result that is fake or damaged."""
     stamps = []
     if file.fake:
         stamps.append(Note(NoteKind.STAMP, "FAKE RESULT", Severity.BAD))

@@ -14,6 +14,7 @@ from iosonar.findings.finding import Finding
 from iosonar.findings.finding import Severity as Weight
 from iosonar.findings.registry import diagnose_requests
 from iosonar.quantities.distribution import enough_for
+from iosonar.report.findings import SEVERITIES
 from iosonar.report.page import Answer
 from iosonar.study.grades import Grade
 from iosonar.study.judgement import Judgement
@@ -22,8 +23,6 @@ from iosonar.study.original import distances, original_beside
 from iosonar.study.requests import LATENCY, Study
 from iosonar.study.runs import runs_of
 from iosonar.study.steady import steadiness
-
-WEIGHTS = {Weight.INFO: Severity.NEUTRAL, Weight.WARNING: Severity.WARNING, Weight.BAD: Severity.BAD}
 
 LIMITS = ("S17", "S18", "S02", "S09", "S11", "S19", "S05", "S08", "S21", "S16", "S03", "S20")
 """What limits a storage, or hides its limit: the most direct cause first."""
@@ -87,7 +86,7 @@ def _without_repetition(found: Sequence[Answer]) -> Iterator[Answer]:
 
 def _of(question: str, finding: Finding) -> Answer:
     """A finding as an answer: what was seen, and where."""
-    return Answer(question, WEIGHTS[finding.severity], finding.seen, finding.evidence.diagram, finding.number)
+    return Answer(question, SEVERITIES[finding.severity], finding.seen, finding.evidence.diagram, finding.number)
 
 
 def is_valid(asked: Asked) -> Answer:
@@ -133,7 +132,7 @@ def from_which_rate(asked: Asked) -> Answer:
     capacity = saturated.values.get("capacity_per_s") if saturated else None
     if saturated and capacity:
         text = f"From about {units.count(float(capacity))} requests/s on: more was demanded and not completed in time."
-        return Answer(question, WEIGHTS[saturated.severity], text, "overview.thrp", saturated.number)
+        return Answer(question, SEVERITIES[saturated.severity], text, "overview.thrp", saturated.number)
     if asked.doubt:
         return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
     peak = _peak_demand(study)

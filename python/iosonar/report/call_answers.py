@@ -15,13 +15,12 @@ from iosonar.findings.finding import Severity as Weight
 from iosonar.findings.registry import diagnose_calls
 from iosonar.quantities.calls.series import CallSeries
 from iosonar.quantities.distribution import enough_for, pooled
+from iosonar.report.findings import SEVERITIES
 from iosonar.report.page import Answer
 from iosonar.study.calls import PLACEHOLDERS, CallSide, CallStudy
 from iosonar.study.grades import Grade
 from iosonar.study.judgement import Judgement
 from iosonar.study.of_calls import judgement_of_calls
-
-WEIGHTS = {Weight.INFO: Severity.NEUTRAL, Weight.WARNING: Severity.WARNING, Weight.BAD: Severity.BAD}
 
 WASTE = ("F02", "F01", "F06", "F03", "F11", "F05", "F10", "F04", "F09", "F08", "F07")
 """What takes time that a program or an administrator can save: what usually costs most first."""
@@ -84,7 +83,7 @@ def call_answers(study: CallStudy) -> tuple[Answer, ...]:
 
 def _of(question: str, finding: Finding) -> Answer:
     """A finding as an answer: what was seen, and where."""
-    return Answer(question, WEIGHTS[finding.severity], finding.seen, finding.evidence.diagram, finding.number)
+    return Answer(question, SEVERITIES[finding.severity], finding.seen, finding.evidence.diagram, finding.number)
 
 
 def is_valid(asked: Asked) -> Answer:

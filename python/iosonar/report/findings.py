@@ -9,21 +9,21 @@ from iosonar.findings.diagnosis import Diagnosis
 from iosonar.findings.finding import Finding
 from iosonar.findings.finding import Severity as Matters
 from iosonar.findings.text import command_of
-from iosonar.report.page import Told
+from iosonar.report.page import ShownFinding
 
-LOOKS = {Matters.INFO: Severity.NEUTRAL, Matters.WARNING: Severity.WARNING, Matters.BAD: Severity.BAD}
+SEVERITIES = {Matters.INFO: Severity.NEUTRAL, Matters.WARNING: Severity.WARNING, Matters.BAD: Severity.BAD}
 
 
-def told(diagnosis: Diagnosis, view: str) -> tuple[Told, ...]:
+def shown_findings(diagnosis: Diagnosis, view: str) -> tuple[ShownFinding, ...]:
     """All findings, the worst first; `view` is that of `iosonar sql`."""
-    return tuple(_told(finding, diagnosis.files, view) for finding in diagnosis.findings)
+    return tuple(_shown(finding, diagnosis.files, view) for finding in diagnosis.findings)
 
 
-def _told(finding: Finding, files: Sequence[str], view: str) -> Told:
+def _shown(finding: Finding, files: Sequence[str], view: str) -> ShownFinding:
     evidence = finding.evidence
     has_part = evidence.from_s is not None and evidence.to_s is not None
-    return Told(
-        LOOKS[finding.severity],
+    return ShownFinding(
+        SEVERITIES[finding.severity],
         f"{finding.number} {finding.title}",
         finding.seen,
         tuple(_details(finding, files, view)),

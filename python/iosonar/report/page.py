@@ -84,7 +84,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Told:
+class ShownFinding:
     """A finding: what was seen, more about it under headings, and the part of a diagram that shows it.
 
     `figure` is the name of the diagram; empty if it is not on the page.
@@ -116,7 +116,7 @@ class Summary:
     inconclusive: tuple[Banner, ...] = ()
     """Checks that say nothing about the device if the replay was not faithful; `doubt` is the reason."""
     doubt: str = ""
-    findings: tuple[Told, ...] = ()
+    findings: tuple[ShownFinding, ...] = ()
     """What the rows say, the worst first."""
     about: str = "Files"
     """The heading of the facts."""

@@ -17,7 +17,7 @@ from iosonar.quantities.distribution import enough_for, pooled
 from iosonar.quantities.percentiles import name_of
 from iosonar.quantities.series import Series
 from iosonar.report.answers import answers
-from iosonar.report.findings import told
+from iosonar.report.findings import shown_findings
 from iosonar.report.original import distance_table
 from iosonar.report.page import Banner, Page, Summary, Tile
 from iosonar.report.run_tables import devices, facts, kinds_of, streams, values
@@ -182,7 +182,7 @@ def _header(study: Study) -> Summary:
         checks=tuple(_banner(check) for check in judgement.conclusive) if judgement else (),
         inconclusive=tuple(_neutral(check) for check in judgement.inconclusive) if judgement else (),
         doubt=judgement.doubt if judgement else "",
-        findings=told(diagnose_requests(study), files[0].kind.view),
+        findings=shown_findings(diagnose_requests(study), files[0].kind.view),
         facts=tuple(facts(files)),
         whole="this window" if study.is_part else "whole run" if run else "whole load",
         about=f"{'Program' if programs_of(files) else 'Load'}, target, machine and options" if run else "Files",

@@ -79,17 +79,17 @@ def page_of(
 
 def _first_shown(summary: Summary, figures: Mapping[str, list[Figure]]) -> list[Section]:
     """A section with the diagram that shows the first finding, which is taken from its own; none without findings."""
-    for told in summary.findings[:1]:
+    for finding in summary.findings[:1]:
         for found in figures.values():
             for figure in found:
-                if figure.name == told.figure:
+                if figure.name == finding.figure:
                     found.remove(figure)
-                    return [Section("first", f"Where {told.head} shows", SHOWN, (figure,))]
+                    return [Section("first", f"Where {finding.head} shows", SHOWN, (figure,))]
     return []
 
 
 def _linked(summary: Summary, sections: Iterable[Section]) -> Summary:
     """The summary with links only to diagrams that are on the page."""
     drawn = {figure.name for section in sections for figure in section.figures}
-    kept = tuple(told if told.figure in drawn else replace(told, figure="") for told in summary.findings)
+    kept = tuple(each if each.figure in drawn else replace(each, figure="") for each in summary.findings)
     return replace(summary, findings=kept)

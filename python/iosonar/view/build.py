@@ -31,7 +31,7 @@ LOWEST_NS = 100
 """Values below are at the lower end of an axis of times."""
 
 Progress = Callable[[str, float], None]
-"""Is told what is done, and which share of it."""
+"""Receives the step, and the share of it that is done."""
 
 BY_ISSUE = ("begin", "latency", "delay", "sector", "sectors", "kind", "place")
 BY_END = ("end", "latency_of_end", "kind_of_end")

@@ -25,7 +25,8 @@ from iosonar.campaign.report.leaf_findings import Findings, lower
 from iosonar.campaign.report.results import LeafResult
 from iosonar.figures.model import Severity
 from iosonar.findings.finding import Severity as Weight
-from iosonar.report.answers import CACHE, FAR, LIMITS, PREPARED, REPLAYER, SLOW, WEIGHTS
+from iosonar.report.answers import CACHE, FAR, LIMITS, PREPARED, REPLAYER, SLOW
+from iosonar.report.findings import SEVERITIES
 from iosonar.report.gate import Fidelity
 from iosonar.report.page import Answer
 from iosonar.study.grades import Grade
@@ -110,7 +111,7 @@ def _of(asked: Asked, question: str, numbers: Sequence[str]) -> Answer | None:
         return None
     others = [f"{each.title} ({each.number})" for each in asked.findings.elsewhere(numbers, spread)]
     rest = f" In other leaves: {', '.join(others)}." if others else ""
-    return Answer(question, WEIGHTS[spread.worst.severity], f"{spread.sentence}{rest}", number=spread.number)
+    return Answer(question, SEVERITIES[spread.worst.severity], f"{spread.sentence}{rest}", number=spread.number)
 
 
 def are_valid(asked: Asked) -> Answer:

@@ -29,7 +29,7 @@ class Spread:
     leaves: tuple[tuple[LeafResult, Found], ...]
     of: int
     """All leaves that were looked at."""
-    most_at: str = ""
+    factor_level: str = ""
     """The level of a factor where most were, as a clause; empty if no level stands out."""
 
     @property
@@ -49,7 +49,7 @@ class Spread:
         if number == self.of:
             return "the only leaf" if number == 1 else f"all {number} leaves"
         text = f"{number} of {units.counted(self.of, 'leaf', 'leaves')}"
-        return f"{text}, {self.most_at}" if self.most_at else text
+        return f"{text}, {self.factor_level}" if self.factor_level else text
 
     @property
     def sentence(self) -> str:
@@ -76,7 +76,7 @@ class Findings:
                 number,
                 tuple(sorted(leaves, key=lambda each: -each[1].severity.rank)),
                 len(self.analysis.used),
-                self._most_at([leaf for leaf, _ in leaves]),
+                self._factor_level([leaf for leaf, _ in leaves]),
             )
             for number, leaves in sorted(made.items())
         )
@@ -95,7 +95,7 @@ class Findings:
             if each.number in numbers and any(leaf.name not in names for leaf, _ in each.leaves):
                 yield each
 
-    def _most_at(self, leaves: Sequence[LeafResult]) -> str:
+    def _factor_level(self, leaves: Sequence[LeafResult]) -> str:
         """The level at which most leaves have it, compared with all levels."""
         names = {leaf.name for leaf in leaves}
         has = [leaf.name in names for leaf in self.analysis.used]

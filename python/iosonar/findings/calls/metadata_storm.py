@@ -86,7 +86,7 @@ DETECTOR = Detector[CallStudy](
     "F03",
     "metadata-storm",
     "Metadata storm",
-    "The program works on many small files, or asks for names and attributes again and again. The latency of each such "
+    "The program works on many small files, or reads names and attributes again and again. The latency of each such "
     "call counts, not the throughput of the storage; on a network file system each one may go to the server.",
     (
         "Put many small files into few large ones: an archive, a pack, a database.",

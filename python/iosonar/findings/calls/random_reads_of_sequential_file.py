@@ -118,7 +118,7 @@ DETECTOR = Detector[CallStudy](
     "F05",
     "random-reads-of-sequential-file",
     "Random reads of a file that is read whole",
-    "The program needs all of the file, but asks for it in small pieces out of order. Read-ahead does not help, so a "
+    "The program needs all of the file, but reads it in small pieces out of order. Read-ahead does not help, so a "
     "disk seeks and an SSD or a server answers each piece for itself.",
     (
         "Read the file from its start to its end in pieces of 1 MiB, and put the pieces into order in memory.",

@@ -1,4 +1,4 @@
-"""F08: a process asks for the same attributes again, although it changed nothing."""
+"""F08: a process reads the same attributes again, although it changed nothing."""
 
 from __future__ import annotations
 

@@ -23,18 +23,18 @@ def find(study: Study, limits: Limits) -> Finding | None:
     share = number / max(study.span.issued, 1)
     if share < limits["share"] or not number:
         return None
-    mean_ns, most_ns = row["mean"][0].as_py(), row["most"][0].as_py()
+    mean_ns, max_ns = row["mean"][0].as_py(), row["most"][0].as_py()
     if mean_ns < limits["delay"] * usual.p50:
         return None
     mode = next((mode for file in study.files if (mode := file.option("conflicts"))), "")
     return DETECTOR.found(
         Severity.WARNING if share >= 5 * limits["share"] else Severity.INFO,
         f"{units.requests(number)} ({units.percent(share)}) waited for an earlier one to the same place, "
-        f"{units.span(mean_ns / 1e9)} on average and up to {units.span(most_ns / 1e9)}.",
+        f"{units.span(mean_ns / 1e9)} on average and up to {units.span(max_ns / 1e9)}.",
         Evidence("delay_reason = 'order'", "delay.setpoint"),
         sure=(Confidence.HIGH, "The replayer records which requests it holds back for the order, and until when."),
         ruled_out=("A full queue: requests that waited for the depth have another reason in their rows.",),
-        values={"requests": number, "share": share, "mean_delay_s": mean_ns / 1e9, "max_delay_s": most_ns / 1e9},
+        values={"requests": number, "share": share, "mean_delay_s": mean_ns / 1e9, "max_delay_s": max_ns / 1e9},
         advice=(f"This run used --conflicts {mode}; compare with another mode.", *DETECTOR.advice) if mode else (),
     )
 
