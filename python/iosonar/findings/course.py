@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,9 @@ SIGNIFICANT = 1e-4
 
 REGULAR, COVERED = 0.9, 0.7
 """The regularity and the coverage of what recurs."""
+
+LEAST_COVERED = 0.1
+"""With less coverage, it is not looked up how many periods had requests."""
 
 
 @cached
@@ -124,7 +127,7 @@ def stalls_of(study: Study) -> Stalls | None:
         if len(found) > MAX_WAITS:
             break
         begin_s = found.begin_ns / 1e9
-        in_time = recurrence(begin_s)
+        in_time = _of_possible(study, recurrence(begin_s), found, limit)
         written = course.until(course.written[Op.WRITE], begin_s)
         in_bytes = recurrence(written) if written[-1:] > 0 else None
         each = Stalls(found, limit, in_time, in_bytes)
@@ -133,6 +136,28 @@ def stalls_of(study: Study) -> Stalls | None:
         if quality > best_of:
             best, best_of = each, quality
     return best
+
+
+def _of_possible(study: Study, found: Recurrence | None, each: Waits, limit_ns: float) -> Recurrence | None:
+    """With the coverage of those periods in which requests came that a stall would have made wait so long.
+
+    Under a load with pauses, many stalls meet no request.
+    """
+    if found is None or not LEAST_COVERED <= found.coverage < COVERED or found.regularity < REGULAR:
+        return found
+    period = found.period * 1e9
+    start = found.phase * 1e9 - period / 4
+    begins, ends = (np.mod(at - start, period) for at in (each.begin_ns, each.end_ns))
+    low, high = float(begins.min()), float(np.median(ends)) - limit_ns
+    first, last = round(each.begin_ns[0]), round(each.begin_ns[-1] + period / 4)
+    if high <= low or (last - first) / period > MAX_WAITS:
+        return found
+    rows = study.table.filter(study.table.issued_ns.between(first, last))
+    turns = (rows.issued_ns.cast("float64") - start) / period
+    turn = turns.floor()
+    rows = rows.mutate(turn=turn.cast("int64"), part=turns - turn)
+    met = rows.filter((rows.part >= low / period) & (rows.part <= high / period)).turn.nunique().to_pyarrow().as_py()
+    return replace(found, coverage=min(found.coverage * (round((last - first) / period) + 1) / max(met, 1), 1.0))
 
 
 def due_ratio(study: Study, begin_s: NDArray[np.float64], end_s: NDArray[np.float64]) -> float:

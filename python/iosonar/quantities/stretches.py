@@ -90,25 +90,32 @@ class ServiceRates:
 
 MAX_DEPTH = 4096
 
+LARGE, LARGE_SECTORS = 16, 2048
+"""A large request has so many times the usual size, and at least so many sectors."""
+
 
 def service_rates(part: Stretch) -> tuple[ServiceRates, ServiceRates]:
     """How fast requests completed with so many in flight, up to the moment with the most of them, and from then on.
 
-    More than MAX_DEPTH count as that.
+    More than MAX_DEPTH count as that. Times with a large request in flight are left out: others wait behind it.
     """
+    usual = float(np.median(part.sectors)) if len(part.sectors) else 0.0
+    is_large = part.sectors > max(LARGE * usual, LARGE_SECTORS)
+    large = np.concatenate([is_large.astype(np.int64), -is_large.astype(np.int64)])
     at = np.concatenate([part.issued_ns, part.completed_ns])
     step = np.concatenate([np.ones(len(part.issued_ns), np.int64), -np.ones(len(part.issued_ns), np.int64)])
     # At the same time, ends come first.
     order = np.lexsort((step, at))
-    at, step = at[order], step[order]
+    at, step, large = at[order], step[order], large[order]
     depth = np.clip(np.cumsum(step) - step, 0, MAX_DEPTH)
     lasts = np.diff(at, append=at[-1:]) / 1e9
-    middle = int(np.argmax(depth))
+    beside = np.cumsum(large) - large > 0
+    middle = int(np.argmax(np.where(beside, -1, depth)))
 
     def rates(chosen: slice) -> ServiceRates:
         # The level before an event lasted since the event before.
-        before = np.concatenate([[0.0], lasts[:-1]])[chosen]
-        ends = step[chosen] < 0
+        before = np.where(beside, 0.0, np.concatenate([[0.0], lasts[:-1]]))[chosen]
+        ends = (step[chosen] < 0) & ~beside[chosen]
         return ServiceRates(
             np.bincount(depth[chosen], before, MAX_DEPTH + 1).astype(np.float64),
             np.bincount(depth[chosen][ends], minlength=MAX_DEPTH + 1).astype(np.float64),

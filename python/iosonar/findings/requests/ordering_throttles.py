@@ -9,6 +9,12 @@ from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
 from iosonar.findings.thresholds import Limits, Measured, Threshold
 from iosonar.study.requests import Study
 
+TAIL = 0.9
+"""The quantile of their delays that counts."""
+
+MANY = 20
+"""From so many times the share on, it is a warning."""
+
 
 def find(study: Study, limits: Limits) -> Finding | None:
     """By the requests that were held back for the order, and how long."""
@@ -17,18 +23,19 @@ def find(study: Study, limits: Limits) -> Finding | None:
         return None
     held = table.filter((table.delay_reason == "order") & table.delay_ns.notnull())
     row = held.aggregate(
-        n=held.count(), mean=held.delay_ns.mean(), most=held.delay_ns.max(), first=held.issued_ns.min()
+        n=held.count(), mean=held.delay_ns.mean(), most=held.delay_ns.max(), long=held.delay_ns.quantile(TAIL)
     ).to_pyarrow()
     number = row["n"][0].as_py()
     share = number / max(study.span.issued, 1)
     if share < limits["share"] or not number:
         return None
     mean_ns, max_ns = row["mean"][0].as_py(), row["most"][0].as_py()
-    if mean_ns < limits["delay"] * usual.p50:
+    # Half of the waits are for a request that is nearly done: the long ones show what the order costs.
+    if row["long"][0].as_py() < limits["delay"] * usual.p50:
         return None
     mode = next((mode for file in study.files if (mode := file.option("conflicts"))), "")
     return DETECTOR.found(
-        Severity.WARNING if share >= 5 * limits["share"] else Severity.INFO,
+        Severity.WARNING if share >= MANY * limits["share"] else Severity.INFO,
         f"{units.requests(number)} ({units.percent(share)}) waited for an earlier one to the same place, "
         f"{units.span(mean_ns / 1e9)} on average and up to {units.span(max_ns / 1e9)}.",
         Evidence("delay_reason = 'order'", "delay.setpoint"),
@@ -56,8 +63,10 @@ DETECTOR = Detector[Study](
     ),
     find,
     (
-        Threshold("share", 0.02, Measured.SHARE, "The share of the requests that waited."),
-        Threshold("delay", 1.0, Measured.NUMBER, "Their mean delay, as a multiple of the usual latency."),
+        Threshold("share", 0.005, Measured.SHARE, "The share of the requests that waited."),
+        Threshold(
+            "delay", 1.0, Measured.NUMBER, "What a tenth of them waited at least, in multiples of the usual latency."
+        ),
     ),
     why_not=without_demand,
 )

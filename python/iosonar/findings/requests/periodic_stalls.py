@@ -43,7 +43,7 @@ def find(study: Study, limits: Limits) -> Finding | None:
     sure = (
         Confidence.HIGH if len(waits) >= 8 else Confidence.MEDIUM,
         f"{len(waits)} stalls keep to the period within {units.percent(every.jitter)} of it, and "
-        f"{units.percent(every.coverage)} of all periods have one.",
+        f"{units.percent(every.coverage)} of the periods with requests at that time have one.",
     )
     return DETECTOR.found(
         Severity.WARNING,

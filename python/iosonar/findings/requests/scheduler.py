@@ -1,4 +1,4 @@
-"""S16: requests complete in the order of their positions, not of their issue."""
+"""S16: requests complete in the order of their positions, not of their issue; or the storage idles after reads."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from iosonar.findings.course import at_depth, stretches_of, without_latency
 from iosonar.findings.detector import Detector
 from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
 from iosonar.findings.thresholds import Limits, Measured, Threshold
+from iosonar.quantities.idling import pauses
 from iosonar.study.requests import Study
 
 FEWEST = 1000
@@ -21,9 +22,14 @@ ERRORS = 8
 
 
 def find(study: Study, limits: Limits) -> Finding | None:
-    """By the share of completions whose position is above that of the completion before."""
+    """By the order of completions, or by pauses after reads."""
     if len(study.devices) > 1:
         return None
+    return _sorted(study, limits) or _idle(study, limits)
+
+
+def _sorted(study: Study, limits: Limits) -> Finding | None:
+    """By the share of completions whose position is above that of the completion before."""
     steps = [0, 0]
     ascending = [0, 0]
     for part in stretches_of(study):
@@ -56,10 +62,40 @@ def find(study: Study, limits: Limits) -> Finding | None:
     )
 
 
+def _idle(study: Study, limits: Limits) -> Finding | None:
+    """By the time from a completion to the next one while requests wait: longer after a read than after a write."""
+    found = pauses(stretches_of(study))
+    if found is None or found.share < limits["idle"] or found.pause_ns < ERRORS * found.error_ns:
+        return None
+    names = sorted({target.scheduler for file in study.files for target in file.targets if target.scheduler})
+    return DETECTOR.found(
+        Severity.INFO,
+        f"While requests wait, the next one completes {units.span(found.pause_ns / 1e9)} later after a read than after "
+        f"a write, which makes {units.span(found.after_read_ns / 1e9)} on average.",
+        Evidence(f"op = 'read' AND {at_depth(study, 1)}", "latency.realtime"),
+        sure=(
+            Confidence.HIGH if found.pause_ns > 2 * ERRORS * found.error_ns else Confidence.MEDIUM,
+            f"{found.reads:,} completions of reads beside {found.writes:,} of writes, each with others in flight."
+            + (f" The scheduler of the target is {', '.join(names)}." if names else ""),
+        ),
+        ruled_out=(
+            "Slow writes or reads: completions are compared that are followed by the same kind.",
+            "A cache that answers writes: writes wait as long as reads, so both stand in the same queue.",
+        ),
+        values={"idle_s": found.pause_ns / 1e9, "share": found.share, "reads": found.reads, "writes": found.writes},
+        meaning="After a read, the scheduler keeps the storage idle for a moment, in case the same program reads on. "
+        "That saves seeks for sequential readers on a disk; with random requests, all others wait for nothing.",
+        advice=(
+            "Set the idle time to 0: slice_idle of bfq in /sys/block/NAME/queue/iosched, or use another scheduler.",
+            *DETECTOR.advice,
+        ),
+    )
+
+
 DETECTOR = Detector[Study](
     "S16",
     "scheduler",
-    "A scheduler reorders requests",
+    "A scheduler reorders requests or idles",
     "An I/O scheduler, or the disk itself, sorts the requests in flight by position. That saves seeks on disks, and "
     "makes "
     "single requests wait for others that came later; on flash it only costs time.",
@@ -68,6 +104,9 @@ DETECTOR = Detector[Study](
         "Replay with the scheduler that production has: it is part of what is measured.",
     ),
     find,
-    (Threshold("share", 0.1, Measured.SHARE, "How much more of the completions than of the issues are ascending."),),
+    (
+        Threshold("share", 0.1, Measured.SHARE, "How much more of the completions than of the issues are ascending."),
+        Threshold("idle", 0.05, Measured.SHARE, "How much longer the next completion takes after a read."),
+    ),
     why_not=without_latency,
 )

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.findings.course import stretches_of, without_latency
@@ -23,6 +24,9 @@ MEMBERS = range(2, 17)
 SAMPLE = 60_000
 FEWEST = 100
 """The fewest requests of a member."""
+
+FEWEST_PIECES = 8
+"""The fewest pieces of a member."""
 
 ERRORS = 10
 
@@ -90,9 +94,11 @@ def _member(study: Study, limits: Limits) -> Finding | None:
         within = sector // chunk == (end - 1) // chunk
         if within.mean() < 0.5:
             continue
-        place, values = sector[within] // chunk, log[within]
+        # A vote for each piece, however often it is used: a hot piece in a cache is no member.
+        place, inverse, number = np.unique(sector[within] // chunk, return_inverse=True, return_counts=True)
+        values = np.bincount(inverse, log[within]) / number
         for members in MEMBERS:
-            found = _slowest(place, values, chunk, members, math.log(limits["factor"]))
+            found = _slowest(place, values, number, chunk, members, math.log(limits["factor"]))
             if found and (best is None or found.score > 1.02 * best.score):
                 best = found
     if best is None or best.score < ERRORS:
@@ -118,11 +124,18 @@ def _member(study: Study, limits: Limits) -> Finding | None:
     )
 
 
-def _slowest(place: np.ndarray, values: np.ndarray, chunk: int, members: int, least: float) -> _Slow | None:
-    """The slowest member, if it is slower by far than all others, which are alike."""
+def _slowest(
+    place: NDArray[np.int64],
+    values: NDArray[np.float64],
+    requests: NDArray[np.int64],
+    chunk: int,
+    members: int,
+    least: float,
+) -> _Slow | None:
+    """The slowest member, if it is slower by far than all others, which are alike: by the means of pieces."""
     of = place % members
     number = np.bincount(of, minlength=members).astype(np.float64)
-    if number.min() < FEWEST:
+    if number.min() < FEWEST_PIECES or np.bincount(of, requests, members).min() < FEWEST:
         return None
     mean = np.bincount(of, values, members) / number
     slow = int(np.argmax(mean))
