@@ -205,7 +205,7 @@ def test_lookups_in_a_part_or_again_are_no_finding(tmp_path: Path, rows: Rows) -
 
 
 def test_a_sequential_file_is_no_finding(tmp_path: Path) -> None:
-    rows = [read(n * 300, "/data/train", n * 4096, 4096, duration_ns=200_000) for n in range(2000)]
+    rows = [read(n * 300, "/data/train", n << 16, 1 << 16, duration_ns=200_000) for n in range(2000)]
     assert numbers(found_in(tmp_path, rows)) == []
 
 

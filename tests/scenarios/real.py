@@ -208,7 +208,7 @@ def _busy(count: int, nice: int) -> Iterator[None]:
 
 
 def _started(words: list[str], group: Path | None, is_first: bool = False) -> subprocess.Popen[bytes]:
-    """An `iosonar` command, in the control group from its start on; the first of all programs if the scheduler is asked.
+    """An `iosonar` command, in the control group from its start on; as `is_first`, before all others.
 
     What other programs of this machine do must not decide whether a replay is faithful.
     """

@@ -91,7 +91,6 @@ def _needless(rows: ir.Table, directories: float) -> ir.Table:
     import ibis
 
     events = rows.filter(rows.path.notnull() & (_is_lookup(rows) | rows.family.isin(CHANGES)))
-    # A rename makes a name that is not the path of its call: the rename before any lookup may have made it.
     failed = (_is_lookup(events) & (events.errno == ENOENT)).fill_null(False)
     order = ibis.window(group_by=["instance", "owner", "path"], order_by=[events.begin_ns, events.number])
     marked = events.select(
@@ -120,8 +119,8 @@ DETECTOR = Detector[CallStudy](
     "failing-lookups",
     "Lookups of files that do not exist",
     "The program searches a list of directories, such as a search path of headers, modules or libraries, and finds "
-    "each file late or never; or it asks again for what it did not find. A local file system remembers missing names; many network file systems ask the server "
-    "each time.",
+    "each file late or never; or it asks again for what it did not find. A local file system remembers missing names; "
+    "many network file systems ask the server each time.",
     (
         "Shorten the search path, or put the directory where most files are first.",
         "Keep the result of the search, as compilers' precompiled headers and bytecode caches do.",

@@ -166,8 +166,8 @@ DETECTOR = Detector[CallStudy](
             "jump",
             128 << 10,
             Measured.BYTES,
-            "How many bytes in sequence cost as much as a jump: a file that was written in sequence counts if the jumps "
-            "and the bytes of its reads cost more than the whole file.",
+            "How many bytes in sequence cost as much as a jump: a file that was written in sequence counts if the "
+            "jumps and bytes of its reads cost more than the whole file.",
         ),
         Threshold("times", 2.0, Measured.NUMBER, "How often each place is read on average, at most."),
         Threshold("size", 64 << 10, Measured.BYTES, "The mean size from which on a read is not small."),

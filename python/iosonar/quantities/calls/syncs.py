@@ -23,7 +23,7 @@ RWF_SYNCS = 0x2 | 0x4
 
 
 def syncs_by_file(table: ir.Table) -> ir.Table:
-    """A row for each file with its syncs: their number, those of at most `AT_ONCE` writes, writes, bytes, time in ns."""
+    """A row for each file with its syncs: their number, those of at most `AT_ONCE` writes, writes, bytes, time."""
     import ibis
 
     is_sync = table.call.isin(SYNCS)
