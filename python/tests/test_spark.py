@@ -219,7 +219,7 @@ def planted_requests(directory: Path) -> Path:
 
 def planted_calls(directory: Path) -> Path:
     """Syncs after each write, a search in many directories, reads of what was written, and of a file at random."""
-    rows = synced(300, 8192) + filler(300) + searched(100, 10) + passed_on(150, 1000) + written_then_read(1500)
+    rows = synced(300, 8192) + filler(100) + searched(100, 10) + passed_on(150, 1000) + written_then_read(1500)
     return write_calls(directory / "a.calls.parquet", sorted(rows, key=lambda row: int(row["begin_ns"])))
 
 
