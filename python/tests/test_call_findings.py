@@ -66,6 +66,15 @@ def test_batched_few_or_large_writes_may_be_synced(tmp_path: Path, rows: Rows) -
     assert numbers(found_in(tmp_path, rows + filler())) == []
 
 
+@pytest.mark.parametrize("look", [found_in, found_in_run])
+def test_a_sync_after_head_and_body_of_a_record_is_found(tmp_path: Path, look: Any) -> None:
+    found = only(look(tmp_path, synced(300, 65536, writes=2) + filler()), "F02")
+    assert found.values["syncs"] == 300
+    assert found.values["writes_each"] == 2
+    assert found.values["mean_bytes"] == 131072
+    assert "after one write or two" in found.seen
+
+
 def test_syncs_that_take_no_time_are_only_information(tmp_path: Path) -> None:
     assert only(found_in(tmp_path, synced(300, 8192, sync_us=2) + filler()), "F02").severity == "info"
 
@@ -94,6 +103,19 @@ def test_a_metadata_storm_is_found(tmp_path: Path, look: Any) -> None:
 
 def test_few_calls_on_names_are_no_storm(tmp_path: Path) -> None:
     assert numbers(found_in(tmp_path, walk(500))) == []
+
+
+def test_opening_each_file_now_and_then_is_no_storm(tmp_path: Path) -> None:
+    """Half of the calls open a file, but all of that takes 0.2 % of the time."""
+    rows: Rows = []
+    for n in range(6000):
+        at, name = n * 4 * MS, f"/srv/{n}"
+        rows.append(call("openat", at, 8, file=name, path=name, result=3))
+        rows.append(read(at + 20, name, 0, 8192, duration_ns=5_000))
+    assert numbers(found_in(tmp_path, rows)) == []
+    for row in rows:
+        row["duration_ns"] *= 10
+    assert numbers(found_in(tmp_path, rows)) == ["F03"]
 
 
 def test_names_beside_much_data_are_no_storm(tmp_path: Path) -> None:
@@ -143,7 +165,7 @@ def test_a_replay_has_reads_of_just_written_data_by_thread(tmp_path: Path) -> No
     assert only(found_in_run(tmp_path, passed_on(200, 1000)), "F04").values["reads"] == 800
 
 
-@pytest.mark.parametrize("rows", [passed_on(200, 1000, reader=2), passed_on(200, 20e6), passed_on(20, 1000)])
+@pytest.mark.parametrize("rows", [passed_on(200, 1000, reader=2), passed_on(200, 8e6), passed_on(20, 1000)])
 def test_other_processes_old_data_and_few_reads_are_no_finding(tmp_path: Path, rows: Rows) -> None:
     assert "F04" not in numbers(found_in(tmp_path, rows))
 
@@ -183,8 +205,33 @@ def test_lookups_in_a_part_or_again_are_no_finding(tmp_path: Path, rows: Rows) -
 
 
 def test_a_sequential_file_is_no_finding(tmp_path: Path) -> None:
-    rows = [read(n * 300, "/data/train", n * 4096, 4096, duration_ns=200_000) for n in range(2000)]
+    rows = [read(n * 300, "/data/train", n << 16, 1 << 16, duration_ns=200_000) for n in range(2000)]
     assert numbers(found_in(tmp_path, rows)) == []
+
+
+def written_then_read(reads: int, in_order: bool = True, seed: int = 2) -> Rows:
+    """A file of 64 MiB that is written in pieces of 1 MiB; 20 s later, 8 KiB are read at random places."""
+    draw = np.random.default_rng(seed)
+    places = np.arange(64) if in_order else draw.permutation(64)
+    rows = [write(n * MS, "/data/part", int(at) << 20, 1 << 20, duration_ns=500_000) for n, at in enumerate(places)]
+    for n in range(reads):
+        at = 20e6 + n * 500
+        rows.append(read(at, "/data/part", int(draw.integers(0, 8192)) * 8192, 8192, duration_ns=200_000))
+    return rows
+
+
+@pytest.mark.parametrize("look", [found_in, found_in_run])
+def test_jumps_that_cost_more_than_the_file_are_found(tmp_path: Path, look: Any) -> None:
+    found = only(look(tmp_path, written_then_read(1500)), "F05")
+    assert found.values["reads"] == 1500
+    # Of 8192 places, 1500 draws meet 8192 × (1 - exp(-1500 / 8192)).
+    assert found.values["covered"] == pytest.approx(0.167, abs=0.01)
+    assert "written in sequence" in found.why_sure
+
+
+@pytest.mark.parametrize("rows", [written_then_read(400), written_then_read(1500, in_order=False)])
+def test_few_lookups_and_tables_are_no_finding(tmp_path: Path, rows: Rows) -> None:
+    assert "F05" not in numbers(found_in(tmp_path, rows))
 
 
 # F06

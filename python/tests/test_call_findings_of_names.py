@@ -44,6 +44,13 @@ def test_repeated_opens_are_found(tmp_path: Path, look: Any) -> None:
     assert found.values == {"opens": 900, "files": 3, "share": 1, "most": 300}
 
 
+@pytest.mark.parametrize("look", [found_in, found_in_run])
+def test_a_fifth_of_the_opens_again_is_found(tmp_path: Path, look: Any) -> None:
+    found = only(look(tmp_path, opened(1, 600) + opened(2400, 1) + filler()), "F07")
+    assert found.values["share"] == pytest.approx(600 / 3000, abs=0.001)
+    assert found.severity == "info"
+
+
 @pytest.mark.parametrize(
     "rows", [opened(3, 50), opened(3, 300, O_TRUNC), opened(3, 300, processes=True), opened(900, 1)]
 )
@@ -111,6 +118,36 @@ def test_few_misses_one_directory_or_no_rights_are_no_finding(tmp_path: Path, ro
     assert "F09" not in numbers(found_in(tmp_path, rows + filler()))
 
 
+def polled(times: int, made: str = "") -> Rows:
+    """A name that is asked for again and again; `made` is a call that makes it in between."""
+    rows: Rows = []
+    for n in range(times):
+        at, who = n * 900, {"file": "/run/stop", "path": "/run/stop"}
+        rows.append(call("newfstatat", at, 3, errno=2, result=-1, **who))
+        if made:
+            rows += [call(made, at + 50, 9, result=4, flags=0o300, **who), call("unlink", at + 400, 9, **who)]
+    return rows
+
+
+@pytest.mark.parametrize("look", [found_in, found_in_run])
+def test_the_same_missing_name_again_is_found(tmp_path: Path, look: Any) -> None:
+    found = only(look(tmp_path, polled(800) + filler(2000)), "F09")
+    assert found.values["failing"] == found.values["again"] == 799
+    assert found.values["directories"] == 1
+
+
+@pytest.mark.parametrize("look", [found_in, found_in_run])
+def test_a_search_in_two_directories_is_found(tmp_path: Path, look: Any) -> None:
+    found = only(look(tmp_path, searched(400, 3) + filler(2000)), "F09")
+    assert found.values["failing"] == 800
+    assert found.values["again"] == 0
+    assert found.values["share"] == pytest.approx(2 / 3)
+
+
+def test_a_lock_file_that_is_made_each_time_is_no_search(tmp_path: Path) -> None:
+    assert "F09" not in numbers(found_in(tmp_path, polled(800, made="openat") + filler(2000)))
+
+
 # F10
 
 
@@ -127,7 +164,11 @@ def test_small_sequential_calls_are_found(tmp_path: Path, look: Any, kind: Any) 
     assert found.values["reads"] == (1999 if kind is read else 0)
 
 
-@pytest.mark.parametrize("rows", [small(2000, 4096), small(500, 512), small(2000, 512, 50 * MS)])
+def test_pieces_of_a_page_in_sequence_are_found(tmp_path: Path) -> None:
+    assert only(found_in(tmp_path, small(2000, 4096) + filler()), "F10").values["mean_bytes"] == 4096
+
+
+@pytest.mark.parametrize("rows", [small(2000, 8192), small(500, 512), small(2000, 512, 50 * MS)])
 def test_buffered_few_or_slow_lines_are_no_finding(tmp_path: Path, rows: Rows) -> None:
     assert "F10" not in numbers(found_in(tmp_path, rows))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,8 @@ from typing import Annotated
 import typer
 
 from iosonar.cli.counts import whole_number
-from iosonar.cli.parser import MAX_WIDTH, Command
+from iosonar.cli.opening import ENGINE, MEMORY, Device, Engine, Memory, refuse_options
+from iosonar.cli.parser import Command, terminal_width
 from iosonar.cli.run import VERDICT, guarded, print_lines, print_skipped_rows, start, write
 from iosonar.cli.times import From, SkipWarmUp, To
 from iosonar.findings.finding import Severity
@@ -58,22 +58,12 @@ def diagnose(
         int | None,
         typer.Option(metavar="N", parser=whole_number(0), help="Only: why was the request of this number slow?"),
     ] = None,
-    device: Annotated[
-        str, typer.Option(metavar="NAME", help="Only this device, such as sdb, /dev/sdb, or HOST:/dev/sdb.")
-    ] = "",
+    device: Device = "",
     from_: From = None,
     to: To = None,
     skip_warm_up: SkipWarmUp = False,
-    memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Memory limit: 2G, or bytes; what exceeds it spills to TMPDIR.")
-    ] = "2GiB",
-    engine: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME[=URL]",
-            help="Query engine: duckdb, spark (on this machine), or spark=spark://HOST:7077 (a cluster).",
-        ),
-    ] = "duckdb",
+    memory: Memory = MEMORY,
+    engine: Engine = ENGINE,
 ) -> None:
     """Say what limits the storage, and what slowed requests down."""
     from iosonar.errors import UsageError
@@ -97,8 +87,7 @@ def diagnose(
             memory=memory,
             engine=engine,
         ) as run:
-            if device and "device" in run.family.refused:
-                raise UsageError(f"--device: not for {run.family.title}")
+            refuse_options(run, {"--device": device})
             print_skipped_rows(run.files)
             why = None if request is None else run.why_slow(request)
             if why is not None and not as_json:
@@ -109,8 +98,7 @@ def diagnose(
                 more = {"request": why.as_json()} if why else {}
                 write(json.dumps(found.as_json() | more, indent=2, ensure_ascii=False) + "\n")
             else:
-                width = min(shutil.get_terminal_size((MAX_WIDTH, 24)).columns, MAX_WIDTH)
-                print_lines(*lines_of(found, run.files[0].kind.view, width))
+                print_lines(*lines_of(found, run.files[0].kind.view, terminal_width()))
             if fail_on is not None and found.fails(fail_on):
                 sys.exit(VERDICT)
 

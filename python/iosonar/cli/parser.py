@@ -129,10 +129,15 @@ def help_text(command: Any, ctx: Any) -> str:
     return _help_of(described, ctx)
 
 
+def terminal_width() -> int:
+    """How wide texts are on this terminal."""
+    return min(shutil.get_terminal_size((MAX_WIDTH, 24)).columns, MAX_WIDTH)
+
+
 def _help_of(described: dict[str, Any], ctx: Any) -> str:
     """What a command does, its usage, arguments, options, subcommands, and what follows."""
     style = Style.of(sys.stdout)
-    width = min(shutil.get_terminal_size((MAX_WIDTH, 24)).columns, MAX_WIDTH)
+    width = terminal_width()
     parts = [*textwrap.wrap(described["about"], width), "", _usage(ctx, style), ""]
     for heading, rows in (
         ("Commands:", [("  ", each["name"], "", each["about"]) for each in described["commands"]]),

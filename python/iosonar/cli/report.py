@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +11,8 @@ import typer
 
 from iosonar.cli.counts import whole_number
 from iosonar.cli.gate_options import FailIf, Junit, Markdown, Percentiles, end_by
-from iosonar.cli.parser import MAX_WIDTH, Command
+from iosonar.cli.opening import ENGINE, MEMORY, Device, Engine, Memory, refuse_options
+from iosonar.cli.parser import Command, terminal_width
 from iosonar.cli.run import guarded, print_lines, print_not_drawn, print_skipped_rows, start
 from iosonar.cli.times import From, SkipWarmUp, To, seconds, windows
 from iosonar.figures.numbers import DataFormat
@@ -83,10 +82,7 @@ def report(
     static: Annotated[bool, typer.Option("--static", help="Add diagrams of the load (default for loads).")] = False,
     dynamic: Annotated[bool, typer.Option("--dynamic", help="Add diagrams of the run (default for runs).")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Add diagrams of the replayer, for experts.")] = False,
-    device: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Only this device, such as sdb, /dev/sdb, or HOST:/dev/sdb."),
-    ] = "",
+    device: Device = "",
     each_device: Annotated[
         bool, typer.Option("--each-device", help="A series for each device instead of for reads and writes.")
     ] = False,
@@ -159,16 +155,8 @@ def report(
             help="With calls: the output of `iosonar files order --format tsv`, for its outdegrees. May be repeated.",
         ),
     ] = None,
-    memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Memory limit: 2G, or bytes; what exceeds it spills to TMPDIR.")
-    ] = "2GiB",
-    engine: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME[=URL]",
-            help="Query engine: duckdb, spark (on this machine), or spark=spark://HOST:7077 (a cluster).",
-        ),
-    ] = "duckdb",
+    memory: Memory = MEMORY,
+    engine: Engine = ENGINE,
 ) -> None:
     """Show runs or loads as diagrams, on a page or as pictures."""
     from iosonar.errors import UsageError, UserError
@@ -213,7 +201,20 @@ def report(
             ) as run,
         ):
             print_skipped_rows(run.files)
-            refuse_options(run.family.refused, run.family.title)
+            refuse_options(
+                run,
+                {
+                    "--static": static,
+                    "--dynamic": dynamic,
+                    "--verbose": verbose,
+                    "--device": device,
+                    "--each-device": each_device,
+                    "--fail-if": fail_if,
+                    "--original": original,
+                    "--slowest": slowest is not None,
+                    "--engine spark": engine != ENGINE,
+                },
+            )
             judged = tuple(run.judge(condition) for condition in conditions)
             written = []
             for done in run.write(selection, replace(output, judged=judged), pictures):
@@ -227,31 +228,15 @@ def report(
 
     def print_findings(run: Run) -> None:
         """Prints what was found on a terminal: without, standard output has only paths."""
-        if sys.stdout and sys.stdout.isatty():
-            width = min(shutil.get_terminal_size((MAX_WIDTH, 24)).columns, MAX_WIDTH)
-            if found := [*brief_lines(run.diagnose().findings, width)]:
-                print_lines("", *found, "More about them: iosonar diagnose, or the page.")
+        is_terminal = sys.stdout and sys.stdout.isatty()
+        if is_terminal and (found := [*brief_lines(run.diagnose().findings, terminal_width())]):
+            print_lines("", *found, "More about them: iosonar diagnose, or the page.")
 
     def print_slowest(run: Run) -> None:
         """Prints as many as the user asked for, or a few on a terminal: without, standard output has only paths."""
         count = slowest if slowest is not None else TOP if sys.stdout and sys.stdout.isatty() else 0
         if table := run.family.slowest(run.study, count):
             print_lines("", f"{table.title}:", *aligned([table.columns, *table.rows]))
-
-    def refuse_options(refused: Sequence[str], title: str) -> None:
-        typed = {
-            "--static": static,
-            "--dynamic": dynamic,
-            "--verbose": verbose,
-            "--device": device,
-            "--each-device": each_device,
-            "--fail-if": fail_if,
-            "--original": original,
-            "--slowest": slowest is not None,
-            "--engine spark": engine != "duckdb",
-        }
-        if found := [name for name, value in typed.items() if value and name[2:].partition(" ")[0] in refused]:
-            raise UsageError(f"{', '.join(found)}: not for {title}")
 
     def size_of_pictures() -> Size:
         try:

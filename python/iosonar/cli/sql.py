@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from iosonar.cli.opening import MEMORY, Memory
 from iosonar.cli.parser import Command
 from iosonar.cli.run import guarded, print_error, print_skipped_rows, start, write
 from iosonar.cli.times import From, SkipWarmUp, To
@@ -83,9 +84,7 @@ def sql(
     from_: From = None,
     to: To = None,
     skip_warm_up: SkipWarmUp = False,
-    memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Memory limit: 2G, or bytes; what exceeds it spills to TMPDIR.")
-    ] = "2GiB",
+    memory: Memory = MEMORY,
 ) -> None:
     """Query runs and loads in SQL."""
     from iosonar.table import Window, open_files

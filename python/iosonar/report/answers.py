@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,7 +13,17 @@ from iosonar.findings.diagnosis import Diagnosis
 from iosonar.findings.finding import Finding
 from iosonar.findings.finding import Severity as Weight
 from iosonar.findings.registry import diagnose_requests
-from iosonar.quantities.distribution import enough_for
+from iosonar.report.answering import (
+    FAR,
+    finished,
+    not_known,
+    of_finding,
+    of_verdict,
+    percentile_known,
+    tail_of,
+    upper,
+    yes_as,
+)
 from iosonar.report.findings import SEVERITIES
 from iosonar.report.page import Answer
 from iosonar.study.grades import Grade
@@ -35,8 +45,6 @@ REPLAYER = "S20"
 """It hides the limit of the storage."""
 TO_TRY = "; try, "
 """What the answer about validity leaves out: what to do has a place of its own."""
-FAR = 10.0
-"""Requests stand out if so many times as slow as the median."""
 
 
 @dataclass(frozen=True)
@@ -69,24 +77,7 @@ class Asked:
 def answers(study: Study) -> tuple[Answer, ...]:
     """The answers to all questions, in their order."""
     asked = Asked(study)
-    found = _without_repetition([answer(asked) for answer in QUESTIONS])
-    # A made-up device is neither good nor bad.
-    praise = Severity.NEUTRAL if asked.judgement.is_fake else Severity.GOOD
-    return tuple(replace(each, severity=praise) if each.severity is Severity.GOOD else each for each in found)
-
-
-def _without_repetition(found: Sequence[Answer]) -> Iterator[Answer]:
-    """A text that another answer has is not repeated."""
-    seen: dict[str, str] = {}
-    for each in found:
-        before = seen.setdefault(each.text, each.question)
-        same = f"See the answer to “{before}”" if before != each.question and each.number else ""
-        yield replace(each, text=f"{same}.") if same else each
-
-
-def _of(question: str, finding: Finding) -> Answer:
-    """A finding as an answer: what was seen, and where."""
-    return Answer(question, SEVERITIES[finding.severity], finding.seen, finding.evidence.diagram, finding.number)
+    return finished([answer(asked) for answer in QUESTIONS], asked.judgement.is_fake)
 
 
 def is_valid(asked: Asked) -> Answer:
@@ -94,24 +85,18 @@ def is_valid(asked: Asked) -> Answer:
     question, judgement = "Was the run valid?", asked.judgement
     if judgement.is_fake:
         return Answer(question, Severity.NEUTRAL, "It did no I/O: its times are those of a made-up device.")
-    if judgement.grade is Grade.GOOD:
-        fidelity = judgement["fidelity"].sentence
-        return Answer(question, Severity.GOOD, f"Yes. {fidelity}." if fidelity else "Yes.")
-    reasons = list(judgement.reasons.values())
-    more = f", and {units.counted(len(reasons) - 1, 'more reason')}" if len(reasons) > 1 else ""
-    grade = Severity.BAD if judgement.grade is Grade.BAD else Severity.WARNING
-    reason = _first(reasons[0].partition(TO_TRY)[0])
-    return Answer(question, grade, f"{'No' if grade is Severity.BAD else 'With limits'}: {reason}{more}.")
+    reasons = [each.partition(TO_TRY)[0] for each in judgement.reasons.values()]
+    return of_verdict(question, judgement, yes=yes_as(judgement["fidelity"].sentence), reasons=reasons)
 
 
 def what_limits(asked: Asked) -> Answer:
     """The most direct cause of a limit, or how much the storage delivered without one."""
     question = "What limits the storage?"
     if found := asked.first(LIMITS):
-        answer = _of(question, found)
+        answer = of_finding(question, found)
         return replace(answer, text=f"Not known. {answer.text}") if found.number == REPLAYER else answer
     if asked.doubt:
-        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
+        return not_known(question, asked.doubt)
     study, found_rate = asked.study, summary_of(asked.study).rate_per_s
     rate = f"{units.count(found_rate)} requests/s"
     if not study.has_demand:
@@ -134,7 +119,7 @@ def from_which_rate(asked: Asked) -> Answer:
         text = f"From about {units.count(float(capacity))} requests/s on: more was demanded and not completed in time."
         return Answer(question, SEVERITIES[saturated.severity], text, "overview.thrp", saturated.number)
     if asked.doubt:
-        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
+        return not_known(question, asked.doubt)
     peak = _peak_demand(study)
     text = (
         f"It was not reached. The highest demand was {units.count(peak)} requests/s, in {units.span(study.window_s)}."
@@ -146,18 +131,17 @@ def which_are_slow(asked: Asked) -> Answer:
     """The slowest requests, and what they have in common."""
     question, study = "What are the slow requests?", asked.study
     if found := asked.first(SLOW):
-        return _of(question, found)
+        return of_finding(question, found)
     values = study.pooled(LATENCY)
     if not values.count:
         return Answer(question, Severity.NEUTRAL, "No request has a latency.")
-    share = next((share for share in (0.999, 0.99) if enough_for(share, values.count)), 1.0)
+    share, name = tail_of(values.count)
     median, high = values.quantile(0.5) / 1e9, values.quantile(share) / 1e9
-    name = "the slowest one" if share == 1.0 else f"p{share * 100:g}"
     usual = units.span(median)
     factor = high / median if median > 0 else math.inf
     times = f"{name} takes {units.span(high)}, the median {usual}"
     if asked.doubt:
-        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}. {_upper(times)}.", "latency.realtime")
+        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}. {upper(times)}.", "latency.realtime")
     text = "They have no cause in common that was found" if factor >= FAR else "None stand out"
     # Where all requests wait for a limit, that none stands out is no praise.
     praise = factor < FAR and not asked.first(LIMITS)
@@ -169,11 +153,11 @@ def is_one_device_slow(asked: Asked) -> Answer:
     """The slow one of several devices."""
     question, devices = "Is one device slower?", len(asked.study.devices)
     if found := asked.first(("S11",)):
-        return _of(question, found)
+        return of_finding(question, found)
     if devices < 2:
         return Answer(question, Severity.NEUTRAL, "The run has one device.")
     if asked.doubt:
-        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
+        return not_known(question, asked.doubt)
     return Answer(
         question, Severity.GOOD, f"No: none of the {devices} devices stands out from those with the same demand."
     )
@@ -183,9 +167,9 @@ def is_it_the_cache(asked: Asked) -> Answer:
     """What a cache did."""
     question = "Is it the cache?"
     if found := asked.first(CACHE):
-        return _of(question, found)
+        return of_finding(question, found)
     if asked.doubt:
-        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
+        return not_known(question, asked.doubt)
     return Answer(
         question, Severity.GOOD, "No: no level of fast reads and no cliff of writes was found.", "latency.bins"
     )
@@ -195,9 +179,9 @@ def did_load_or_storage_change(asked: Asked) -> Answer:
     """Beside the original if there is one; else over the run."""
     question, study = "Did the load or the storage change?", asked.study
     if change := asked.first(CHANGED):
-        return _of(question, change)
+        return of_finding(question, change)
     if asked.doubt:
-        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
+        return not_known(question, asked.doubt)
     if original_beside(study):
         found = [each for each in distances(study) if each.differences]
         clear = [each for each in found if any(one.low > 0 or one.high < 0 for one in each.differences)]
@@ -220,7 +204,7 @@ def was_target_prepared(asked: Asked) -> Answer:
     """Whether the target was filled, large enough, and as before."""
     question = "Was the target prepared?"
     if found := asked.first(PREPARED):
-        return _of(question, found)
+        return of_finding(question, found)
     if asked.judgement.is_fake:
         return Answer(question, Severity.NEUTRAL, "There was no target.")
     if asked.judgement["zero_reads"].grade is None:
@@ -239,10 +223,8 @@ def how_sure(asked: Asked) -> Answer:
         if runs == 1
         else f"{runs} files are shown as one run."
     )
-    known = study.pooled(LATENCY).count
-    highest = next((share for share in (0.9999, 0.999, 0.99, 0.5) if enough_for(share, known)), None)
-    percentiles = f"Enough requests for a p{highest * 100:g}. " if highest else "Too few requests for percentiles. "
-    return Answer(question, Severity.NEUTRAL, f"{percentiles}{variation}")
+    known = percentile_known(study.pooled(LATENCY).count, "requests")
+    return Answer(question, Severity.NEUTRAL, f"{known}{variation}")
 
 
 def what_next(asked: Asked) -> Answer:
@@ -291,10 +273,6 @@ def _peak_demand(study: Study) -> float:
 
 def _lower(text: str) -> str:
     return f"{text[:1].lower()}{text[1:]}"
-
-
-def _upper(text: str) -> str:
-    return text if text[1:2].isdigit() else f"{text[:1].upper()}{text[1:]}"
 
 
 def _first(text: str) -> str:

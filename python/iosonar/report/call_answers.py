@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from iosonar import units
@@ -14,18 +14,24 @@ from iosonar.findings.finding import Finding
 from iosonar.findings.finding import Severity as Weight
 from iosonar.findings.registry import diagnose_calls
 from iosonar.quantities.calls.series import CallSeries
-from iosonar.quantities.distribution import enough_for, pooled
-from iosonar.report.findings import SEVERITIES
+from iosonar.quantities.distribution import pooled
+from iosonar.report.answering import (
+    FAR,
+    finished,
+    not_known,
+    of_finding,
+    of_verdict,
+    percentile_known,
+    tail_of,
+    yes_as,
+)
 from iosonar.report.page import Answer
 from iosonar.study.calls import PLACEHOLDERS, CallSide, CallStudy
-from iosonar.study.grades import Grade
 from iosonar.study.judgement import Judgement
 from iosonar.study.of_calls import judgement_of_calls
 
 WASTE = ("F02", "F01", "F06", "F03", "F11", "F05", "F10", "F04", "F09", "F08", "F07")
 """What takes time that a program or an administrator can save: what usually costs most first."""
-FAR = 10.0
-"""Calls stand out if so many times as slow as the median."""
 CHANGED = 0.2
 """A median that differs by less is the same: two runs of one program differ by as much."""
 SAME_SERIES = 100
@@ -76,14 +82,7 @@ def call_answers(study: CallStudy) -> tuple[Answer, ...]:
     if not study.is_single or not study.calls:
         return ()
     asked = Asked(study)
-    found = tuple(answer(asked) for answer in QUESTIONS)
-    praise = Severity.NEUTRAL if asked.judgement.is_fake else Severity.GOOD
-    return tuple(replace(each, severity=praise) if each.severity is Severity.GOOD else each for each in found)
-
-
-def _of(question: str, finding: Finding) -> Answer:
-    """A finding as an answer: what was seen, and where."""
-    return Answer(question, SEVERITIES[finding.severity], finding.seen, finding.evidence.diagram, finding.number)
+    return finished([answer(asked) for answer in QUESTIONS], asked.judgement.is_fake)
 
 
 def is_valid(asked: Asked) -> Answer:
@@ -92,27 +91,18 @@ def is_valid(asked: Asked) -> Answer:
     judgement = asked.judgement
     if judgement.is_fake:
         return Answer(question, Severity.NEUTRAL, "It did no I/O: its times say nothing about a storage.")
-    if judgement.grade is Grade.GOOD:
-        sentence = judgement["fidelity"].sentence
-        yes = "Yes" if asked.side.is_run else "Yes: it is complete, and no call was lost"
-        return Answer(question, Severity.GOOD, f"{yes}. {_capital(sentence)}" if sentence else f"{yes}.")
-    reasons = list(judgement.reasons.values())
-    more = f", and {units.counted(len(reasons) - 1, 'more reason')}" if len(reasons) > 1 else ""
-    is_bad = judgement.grade is Grade.BAD
-    return Answer(
-        question,
-        Severity.BAD if is_bad else Severity.WARNING,
-        f"{'No' if is_bad else 'With limits'}: {_small(reasons[0].rstrip('.'))}{more}.",
-    )
+    yes = "Yes" if asked.side.is_run else "Yes: it is complete, and no call was lost"
+    reasons = list(map(_small, judgement.reasons.values()))
+    return of_verdict(question, judgement, yes=yes_as(judgement["fidelity"].sentence, yes), reasons=reasons)
 
 
 def what_takes_time(asked: Asked) -> Answer:
     """The worst waste, or the kind of calls with the most time."""
     question = "What takes the time?"
     if found := asked.first(WASTE, severe=True):
-        return _of(question, found)
+        return of_finding(question, found)
     if asked.no_times:
-        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.no_times}.")
+        return not_known(question, asked.no_times)
     whole, lasted = seconds_of(asked.study), asked.side.seconds
     if not whole > 0:
         return Answer(question, Severity.NEUTRAL, "No call is on a file.", "mix")
@@ -137,7 +127,33 @@ def is_it_fast_enough(asked: Asked) -> Answer:
         text = "The replay kept no times: each call was issued as soon as those before it had ended."
         return Answer(question, Severity.NEUTRAL, text)
     if asked.no_times:
-        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.no_times}.")
+        return not_known(question, asked.no_times)
+    waiting = waiting_of(side)
+    if fell_behind(waiting.last_s, side.seconds):
+        late = units.span(waiting.last_s)
+        text = f"No: the last call came {late} late, as earlier calls took longer than in the original."
+        return Answer(question, Severity.WARNING, text, "delay")
+    if waiting.share > 0.05 and waiting.worst_s > 0.01:
+        held, worst = units.percent(waiting.share), units.span(waiting.worst_s)
+        text = f"Mostly: {held} of the calls waited for earlier ones, up to {worst}."
+        return Answer(question, Severity.NEUTRAL, text, "delay")
+    rate = side.extent.calls / side.seconds if side.seconds > 0 else 0
+    return Answer(
+        question, Severity.GOOD, f"Yes, for this load of {units.count(rate)} calls/s: it kept up to the end.", "delay"
+    )
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """The share of the calls that waited for earlier ones, the longest wait, and how late the last call was."""
+
+    share: float
+    worst_s: float
+    last_s: float
+
+
+def waiting_of(side: CallSide) -> Waiting:
+    """How calls of a replay that keeps times waited for earlier ones."""
     table = side.table
     late = (table.begin_ns - table.scheduled_ns).cast("float64")
     is_held = table.delay_reason == "predecessor"
@@ -146,24 +162,20 @@ def is_it_fast_enough(asked: Asked) -> Answer:
         .to_pyarrow()
         .to_pylist()[0]
     )
-    share, worst_s, last_s = (row["held"] or 0) / side.extent.calls, (row["worst"] or 0) / 1e9, (row["last"] or 0) / 1e9
-    if last_s > max(0.02 * side.seconds, 0.1):
-        text = f"No: the last call came {units.span(last_s)} late, as earlier calls took longer than in the original."
-        return Answer(question, Severity.WARNING, text, "delay")
-    if share > 0.05 and worst_s > 0.01:
-        text = f"Mostly: {units.percent(share)} of the calls waited for earlier ones, up to {units.span(worst_s)}."
-        return Answer(question, Severity.NEUTRAL, text, "delay")
-    rate = side.extent.calls / side.seconds if side.seconds > 0 else 0
-    return Answer(
-        question, Severity.GOOD, f"Yes, for this load of {units.count(rate)} calls/s: it kept up to the end.", "delay"
-    )
+    share = (row["held"] or 0) / max(side.extent.calls, 1)
+    return Waiting(share, (row["worst"] or 0) / 1e9, (row["last"] or 0) / 1e9)
+
+
+def fell_behind(last_s: float, lasted_s: float) -> bool:
+    """Whether the last call of a replay came so late that the storage did not keep up."""
+    return last_s > max(0.02 * lasted_s, 0.1)
 
 
 def which_are_slow(asked: Asked) -> Answer:
     """The slowest calls, by their kind."""
     question = "Which calls are slow?"
     if asked.no_times:
-        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.no_times}.")
+        return not_known(question, asked.no_times)
     work = work_of(asked.study)
     kinds = {
         series: each for series, each in work.items() if each.calls >= SAME_SERIES and series is not CallSeries.OTHER
@@ -174,8 +186,7 @@ def which_are_slow(asked: Asked) -> Answer:
     values = asked.side.response.get(slowest)
     if values is None or not values.count:
         return Answer(question, Severity.NEUTRAL, "No call on a file has a duration.")
-    share = next((share for share in (0.999, 0.99) if enough_for(share, values.count)), 1.0)
-    name = "the slowest one" if share == 1.0 else f"p{share * 100:g}"
+    share, name = tail_of(values.count)
     usual, high = values.quantile(0.5) / 1e9, values.quantile(share) / 1e9
     far = f", {units.number(high / usual, 2)} times the median" if usual > 0 and high >= FAR * usual else ""
     diagram = {CallSeries.METADATA: "call"}.get(slowest, slowest.name.lower())
@@ -187,9 +198,9 @@ def is_one_place_slow(asked: Asked) -> Answer:
     """The slow files, directory or mount."""
     question = "Is one file or directory slower?"
     if found := asked.first(("F11",)):
-        return _of(question, found)
+        return of_finding(question, found)
     if asked.no_times:
-        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.no_times}.")
+        return not_known(question, asked.no_times)
     return Answer(question, Severity.GOOD, "No place takes most of the time by calls that are slower than elsewhere.")
 
 
@@ -264,10 +275,8 @@ def how_sure(asked: Asked) -> Answer:
         return Answer(
             question, Severity.WARNING, f"Which calls were made is sure; their times are not: {asked.no_times}."
         )
-    known = side.pooled_response.count
-    highest = next((share for share in (0.9999, 0.999, 0.99, 0.5) if enough_for(share, known)), None)
-    calls = f"Enough calls for a p{highest * 100:g}. " if highest else "Too few calls for percentiles. "
-    text = f"{calls}One {'run' if side.is_run else 'trace'} does not show how much runs differ: repeat it."
+    known = percentile_known(side.pooled_response.count, "calls")
+    text = f"{known}One {'run' if side.is_run else 'trace'} does not show how much runs differ: repeat it."
     return Answer(question, Severity.NEUTRAL, text)
 
 
@@ -282,10 +291,6 @@ def what_next(asked: Asked) -> Answer:
         return Answer(question, Severity.NEUTRAL, text)
     text = "Compare it with its trace, or with a replay on another storage: `iosonar compare`."
     return Answer(question, Severity.NEUTRAL, text)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _small(text: str) -> str:

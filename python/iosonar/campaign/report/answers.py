@@ -3,151 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import replace
 
 from iosonar import units
-from iosonar.campaign.names import OF_CALLS
 from iosonar.campaign.report.analysis import Analysis
-from iosonar.campaign.report.effects import Effect
-from iosonar.campaign.report.findings import (
-    NAMES,
-    WIDE,
-    again,
-    change_of,
-    doubtful,
-    factor_names,
-    short,
+from iosonar.campaign.report.asked import (
+    Asked,
+    are_valid,
+    did_load_or_storage_change,
+    finished,
+    how_sure,
+    next_step,
+    of_leaves,
+    tail,
+    times_of,
 )
-from iosonar.campaign.report.leaf_findings import Findings, lower
-from iosonar.campaign.report.results import LeafResult
+from iosonar.campaign.report.call_answers import QUESTIONS as OF_CALLS
 from iosonar.figures.model import Severity
-from iosonar.findings.finding import Severity as Weight
-from iosonar.report.answers import CACHE, FAR, LIMITS, PREPARED, REPLAYER, SLOW
-from iosonar.report.findings import SEVERITIES
-from iosonar.report.gate import Fidelity
+from iosonar.report.answering import FAR, not_known
+from iosonar.report.answers import CACHE, LIMITS, PREPARED, REPLAYER, SLOW
 from iosonar.report.page import Answer
-from iosonar.study.grades import Grade
-from iosonar.text import listed, plain
 
 RATES = ("S03", "S17")
 """Findings that know the rate that the storage completes."""
-
-WHY = {
-    Fidelity.UNFAITHFUL: "an unfaithful replay",
-    Fidelity.UNFILLED: "a target that was never filled",
-    Fidelity.UNKNOWN: "a replay of unknown fidelity",
-    Fidelity.FAKE: "a made-up device",
-}
-"""What a leaf has that allows no verdict on the storage."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A campaign, and what is known of it."""
-
-    analysis: Analysis
-
-    @cached_property
-    def findings(self) -> Findings:
-        """Those of all leaves."""
-        return Findings(self.analysis)
-
-    @property
-    def used(self) -> tuple[LeafResult, ...]:
-        """The leaves that the answers are about."""
-        return self.analysis.used
-
-    @property
-    def total(self) -> str:
-        """In 3 of 8 leaves."""
-        return units.counted(len(self.used), "leaf", "leaves")
-
-    @property
-    def leaves(self) -> str:
-        """In the 8 leaves."""
-        return f"the {len(self.used)} leaves" if len(self.used) > 1 else "the leaf"
-
-    @property
-    def is_fake(self) -> bool:
-        """Whether all leaves are of made-up devices."""
-        return all(leaf.fidelity is Fidelity.FAKE for leaf in self.used)
-
-    @property
-    def good(self) -> Severity:
-        """A made-up device is neither good nor bad."""
-        return Severity.NEUTRAL if self.is_fake else Severity.GOOD
-
-    @property
-    def doubt(self) -> str:
-        """Why times say nothing about the storage; those of a made-up device are shown all the same."""
-        return "" if self.is_fake else self.analysis.doubt
-
-
-def answers(analysis: Analysis) -> tuple[Answer, ...]:
-    """The answers to all questions, in their order; none without results, and none of replays of calls."""
-    of_calls = any(path.name.endswith(OF_CALLS) for leaf in analysis.used for path in leaf.files)
-    if not analysis.used or of_calls:
-        return ()
-    asked = Asked(analysis)
-    return tuple(_without_repetition([answer(asked) for answer in QUESTIONS]))
-
-
-def _without_repetition(found: Sequence[Answer]) -> Iterator[Answer]:
-    """A text that another answer has is not repeated; the page has no place to which a finding's number leads."""
-    seen: dict[str, str] = {}
-    for each in found:
-        before = seen.setdefault(each.text, each.question)
-        same = before != each.question and bool(each.number)
-        yield replace(each, text=f"See the answer to “{before}”." if same else each.text, number="")
-
-
-def _of(asked: Asked, question: str, numbers: Sequence[str]) -> Answer | None:
-    """The first of these findings as an answer, and what was found in other leaves; None without any."""
-    spread = asked.findings.first(numbers)
-    if spread is None:
-        return None
-    others = [f"{each.title} ({each.number})" for each in asked.findings.elsewhere(numbers, spread)]
-    rest = f" In other leaves: {', '.join(others)}." if others else ""
-    return Answer(question, SEVERITIES[spread.worst.severity], f"{spread.sentence}{rest}", number=spread.number)
-
-
-def are_valid(asked: Asked) -> Answer:
-    """How many leaves have a verdict on the storage, and why the others have none."""
-    question, leaves = "Were the runs valid?", asked.analysis.leaves
-    if asked.is_fake:
-        text = "They did no I/O: their times are those of a made-up device."
-        return Answer(question, Severity.NEUTRAL, text)
-    counts = Counter(_kind(leaf) for leaf in leaves)
-    valid = counts.pop("", 0)
-    total = units.counted(len(leaves), "leaf", "leaves")
-    if not counts:
-        return Answer(question, Severity.GOOD, f"Yes: {'all ' if valid > 1 else ''}{total} can be used.")
-    others = listed([f"{number} {'has' if number == 1 else 'have'} {kind}" for kind, number in counts.items()])
-    if not valid:
-        return Answer(question, Severity.BAD, f"No: of {total}, {others}.")
-    are = "is" if valid == 1 else "are"
-    return Answer(question, Severity.WARNING, f"With limits: of {total}, {valid} {are} valid; {others}.")
-
-
-def _kind(leaf: LeafResult) -> str:
-    """What is wrong with a leaf; empty if nothing is."""
-    if not leaf.done:
-        return "no result"
-    if leaf.doubt:
-        return WHY.get(leaf.fidelity, WHY[Fidelity.UNFILLED])
-    return "a bad verdict" if leaf.grade is Grade.BAD else ""
 
 
 def what_limits(asked: Asked) -> Answer:
     """The most direct cause of a limit that many leaves have."""
     question = "What limits the storage?"
-    if answer := _of(asked, question, LIMITS):
+    if answer := of_leaves(asked, question, LIMITS):
         return replace(answer, text=f"Not known. {answer.text}") if answer.number == REPLAYER else answer
     if asked.doubt:
-        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
+        return not_known(question, asked.doubt)
     return Answer(question, asked.good, f"No limit was found in {asked.leaves}.")
 
 
@@ -171,7 +59,7 @@ def from_which_rate(asked: Asked) -> Answer:
         text = "The loads demanded no rate: each request waited for earlier ones."
         return Answer(question, Severity.NEUTRAL, text)
     if asked.doubt:
-        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
+        return not_known(question, asked.doubt)
     most = max(timed, key=lambda leaf: leaf.metrics.get("iops", 0.0))
     rate = units.count(most.metrics.get("iops", math.nan))
     text = f"It was not reached. The highest rate of a leaf was {rate} requests/s, in {most.name}."
@@ -181,39 +69,29 @@ def from_which_rate(asked: Asked) -> Answer:
 def which_are_slow(asked: Asked) -> Answer:
     """What the slow requests have in common, or the leaf with the slowest."""
     question = "What are the slow requests?"
-    if answer := _of(asked, question, SLOW):
+    if answer := of_leaves(asked, question, SLOW):
         return answer
     known = [leaf for leaf in asked.used if leaf.metrics.get("p50") and "p99" in leaf.metrics]
     if asked.doubt:
-        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
+        return not_known(question, asked.doubt)
     if not known:
         return Answer(question, Severity.NEUTRAL, "No leaf has enough requests for a p99.")
-    worst = max(known, key=_tail)
+    worst = max(known, key=tail)
     slowest = max(known, key=lambda leaf: leaf.metrics["p99"])
-    stand_out = _tail(worst) >= FAR
+    stand_out = tail(worst) >= FAR
     text = (
-        f"They have no cause in common that was found. They stand out most {_times(worst)}."
+        f"They have no cause in common that was found. They stand out most {times_of(worst)}."
         if stand_out
-        else f"None stand out within a leaf. The slowest are {_times(slowest)}."
+        else f"None stand out within a leaf. The slowest are {times_of(slowest)}."
     )
     praise = not stand_out and not asked.findings.first(LIMITS)
     return Answer(question, asked.good if praise else Severity.NEUTRAL, text)
 
 
-def _tail(leaf: LeafResult) -> float:
-    """How many times as slow as the median the p99 is."""
-    return leaf.metrics["p99"] / leaf.metrics["p50"]
-
-
-def _times(leaf: LeafResult) -> str:
-    p99, median = (units.span(leaf.metrics[name]) for name in ("p99", "p50"))
-    return f"in {leaf.name}: p99 takes {p99}, the median {median}"
-
-
 def is_one_device_slow(asked: Asked) -> Answer:
     """The slow one of several devices of a leaf."""
     question = "Is one device slower?"
-    if answer := _of(asked, question, ("S11",)):
+    if answer := of_leaves(asked, question, ("S11",)):
         return answer
     several = [leaf for leaf in asked.used if len(leaf.devices) > 1]
     slow = [leaf for leaf in several if leaf.slow]
@@ -224,7 +102,7 @@ def is_one_device_slow(asked: Asked) -> Answer:
         each = "Each leaf" if len(asked.used) > 1 else "The leaf"
         return Answer(question, Severity.NEUTRAL, f"{each} has one device.")
     if asked.doubt:
-        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
+        return not_known(question, asked.doubt)
     of = units.counted(len(several), "leaf", "leaves")
     return Answer(question, asked.good, f"No: no device stands out, in {of} with several devices.")
 
@@ -232,44 +110,12 @@ def is_one_device_slow(asked: Asked) -> Answer:
 def is_it_the_cache(asked: Asked) -> Answer:
     """What caches did."""
     question = "Is it the cache?"
-    if answer := _of(asked, question, CACHE):
+    if answer := of_leaves(asked, question, CACHE):
         return answer
     if asked.doubt:
-        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
+        return not_known(question, asked.doubt)
     text = f"No: no level of fast reads and no cliff of writes was found in {asked.leaves}."
     return Answer(question, asked.good, text)
-
-
-def did_load_or_storage_change(asked: Asked) -> Answer:
-    """The factor with the largest effect, or the order in time."""
-    question, analysis = "Did the load or the storage change?", asked.analysis
-    if asked.doubt:
-        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
-    if doubtful(analysis):
-        text = "Perhaps the storage changed over time: the order of the leaves explains more than what was varied."
-        return Answer(question, Severity.WARNING, text)
-    drift = next((each.trend for each in analysis.metrics if each.trend and each.trend.claimed), None)
-    if drift:
-        text = f"The storage changed over time: {NAMES[drift.metric]} {units.change(drift.change)} to the last leaf"
-        return Answer(question, Severity.WARNING, f"{text}, beyond what was varied.")
-    claimed = _claimed(analysis)
-    if claimed:
-        first = claimed[0]
-        levels = f"from {plain(first.from_level)} to {plain(first.to_level)}"
-        text = f"{plain(short(first.factor))} makes the largest difference: {levels}, the {NAMES[first.metric]}"
-        return Answer(question, Severity.NEUTRAL, f"{text} changes by {change_of(first)}.")
-    if not analysis.factors.reported:
-        return Answer(question, Severity.NEUTRAL, "Nothing was varied, and no drift was found.")
-    if not (analysis.headline and analysis.headline.freedom):
-        return Answer(question, Severity.NEUTRAL, "Not known: there are too few leaves to tell.")
-    return Answer(question, Severity.NEUTRAL, f"No effect of {listed(_short_names(analysis))} and no drift was found.")
-
-
-def _claimed(analysis: Analysis) -> list[Effect]:
-    """Claimed effects on the metric of the headline if there are any, else on others; the largest first."""
-    found = [effect for each in analysis.metrics for effect in each.effects if effect.claimed]
-    main = analysis.headline.metric if analysis.headline else ""
-    return sorted(found, key=lambda each: (each.metric != main, -abs(math.log1p(each.change))))
 
 
 def were_targets_prepared(asked: Asked) -> Answer:
@@ -279,7 +125,7 @@ def were_targets_prepared(asked: Asked) -> Answer:
     if unfilled:
         total = units.counted(len(asked.analysis.leaves), "leaf", "leaves")
         return Answer(question, Severity.WARNING, f"No: in {unfilled} of {total}, reads returned only zeros.")
-    if answer := _of(asked, question, PREPARED):
+    if answer := of_leaves(asked, question, PREPARED):
         return answer
     wrapped = sum(leaf.wrap_factor > 1 for leaf in asked.used)
     if wrapped:
@@ -290,61 +136,9 @@ def were_targets_prepared(asked: Asked) -> Answer:
     return Answer(question, Severity.GOOD, "As far as is known: in no leaf, reads returned only zeros; the loads fit.")
 
 
-def how_sure(asked: Asked) -> Answer:
-    """Repetitions, intervals, and what is undecided."""
-    question, analysis, main = "How sure is this?", asked.analysis, asked.analysis.headline
-    if analysis.doubt:
-        return Answer(question, Severity.WARNING, f"Times say nothing about a storage: {analysis.doubt}.")
-    repeated = _repetitions(analysis)
-    if main is None or not main.freedom:
-        return Answer(question, Severity.WARNING, f"{repeated} There are too few leaves for an interval of an effect.")
-    known = [effect for effect in main.effects if math.isfinite(effect.p) and not effect.mixed]
-    open_ones = [effect for effect in known if not effect.claimed and effect.at_most > WIDE]
-    undecided = [plain(short(effect.factor)) for effect in open_ones]
-    undecided += [name for name in _short_names(analysis) if name not in {plain(short(each.factor)) for each in known}]
-    residual = f"Leaves of equal levels differ by about {units.percent(main.residual)} in the {NAMES[main.metric]}."
-    rest = f" Undecided: {listed(undecided)}." if undecided else ""
-    severity = Severity.WARNING if undecided else Severity.NEUTRAL
-    return Answer(question, severity, f"{repeated} {residual}{rest}")
-
-
-def _repetitions(analysis: Analysis) -> str:
-    """How often each combination of levels ran."""
-    combinations = Counter(zip(*(factor.of for factor in analysis.factors.reported), strict=True))
-    if not combinations:
-        return f"{units.counted(len(analysis.used), 'leaf', 'leaves')}, nothing varied."
-    low, high = min(combinations.values()), max(combinations.values())
-    if high == 1:
-        return "Each combination of levels ran once."
-    times = f"{low} times" if low == high else f"{low} to {high} times"
-    return f"Each combination of levels ran {times}."
-
-
-def _short_names(analysis: Analysis) -> list[str]:
-    return [short(name) for name in factor_names(analysis)]
-
-
 def what_next(asked: Asked) -> Answer:
     """What makes the campaign complete, then sure; then the advice of what limits the storage."""
-    question, analysis = "What next?", asked.analysis
-    if text := again(analysis.used if analysis.doubt else analysis.left_out):
-        return Answer(question, Severity.NEUTRAL, text)
-    missing = sum(not leaf.done for leaf in analysis.leaves)
-    if missing:
-        leaves = units.counted(missing, "leaf has", "leaves have")
-        return Answer(question, Severity.NEUTRAL, f"Run `iosonar campaign` again: {leaves} no result.")
-    if doubtful(analysis):
-        return Answer(question, Severity.NEUTRAL, "Run again with `--shuffle 1`, to tell drift from effects.")
-    if analysis.factors.reported and not (analysis.headline and analysis.headline.freedom):
-        text = "Repeat the leaves: add empty confs `repeat-1.conf`, `repeat-2.conf`, and such directories in each leaf."
-        return Answer(question, Severity.NEUTRAL, text)
-    found = (asked.findings.first(LIMITS), asked.findings.first(SLOW), *asked.findings.all)
-    worth = next(
-        (each for each in found if each and each.worst.advice and each.worst.severity is not Weight.INFO), None
-    )
-    if worth:
-        return Answer(question, Severity.NEUTRAL, f"{worth.title} ({worth.number}): {lower(worth.worst.advice)}")
-    return Answer(question, Severity.NEUTRAL, "Vary more, or demand more (`--speedup 2`), to find the limit.")
+    return next_step(asked, (LIMITS, SLOW), "Vary more, or demand more (`--speedup 2`), to find the limit.")
 
 
 QUESTIONS: tuple[Callable[[Asked], Answer], ...] = (
@@ -360,3 +154,11 @@ QUESTIONS: tuple[Callable[[Asked], Answer], ...] = (
     what_next,
 )
 """All questions, in the order of the page."""
+
+
+def answers(analysis: Analysis) -> tuple[Answer, ...]:
+    """The answers to all questions, in their order; none without results."""
+    asked = Asked(analysis)
+    if not asked.used:
+        return ()
+    return finished([answer(asked) for answer in (OF_CALLS if asked.of_calls else QUESTIONS)])

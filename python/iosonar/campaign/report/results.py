@@ -94,7 +94,11 @@ class LeafResult:
     slow: tuple[str, ...] = ()
     """Sentences about devices that are much slower than the others."""
     findings: tuple[Found, ...] = ()
-    """What its requests say, the worst first."""
+    """What its requests or calls say, the worst first."""
+    late_s: float = math.nan
+    """How late the last call of a replay of calls came; NaN if it kept no times, and for requests."""
+    fell_behind: bool = False
+    """Whether that is so late that the storage did not keep up."""
     notes: tuple[str, ...] = ()
     wrap_factor: float = 0.0
     """How often the part of the load was as large as its device; up to 1, nothing wrapped around."""
@@ -250,6 +254,8 @@ def _with_values(known: LeafResult, values: dict[str, Any]) -> LeafResult:
         ),
         slow=tuple(values["slow"]),
         findings=tuple(map(Found.of, values["findings"])),
+        late_s=_number(values.get("late_s")),
+        fell_behind=bool(values.get("fell_behind")),
     )
 
 

@@ -45,7 +45,7 @@ def find(study: CallStudy, limits: Limits) -> Finding | None:
     seconds = names.seconds + sum(each.seconds for each in data)
     share = names.calls / calls if calls else 0.0
     time_share = names.seconds / seconds if seconds > 0 and not without_times(study) else 0.0
-    by_time = time_share >= limits["time"]
+    by_time = time_share >= limits["time"] and names.seconds >= limits["busy"] * study.first.seconds
     if names.calls < limits["calls"] or not (by_time or share >= limits["share"]):
         return None
     rows = rows_of(study)
@@ -98,6 +98,7 @@ DETECTOR = Detector[CallStudy](
     (
         Threshold("share", 0.6, Measured.SHARE, "The share of the calls on files."),
         Threshold("time", 0.5, Measured.SHARE, "Or the share of their time."),
+        Threshold("busy", 0.01, Measured.SHARE, "That time by the duration of all, at least."),
         Threshold("calls", 5000, Measured.NUMBER, "The fewest calls on names and attributes."),
     ),
     about=Topic.RESULT,

@@ -72,7 +72,7 @@ DETECTOR = Detector[CallStudy](
     ),
     find,
     (
-        Threshold("within", 10.0, Measured.TIME, "How long before the read the write began, at most."),
+        Threshold("within", 5.0, Measured.TIME, "How long before the read the write began, at most."),
         Threshold("share", 0.2, Measured.SHARE, "The share of all bytes read from files."),
         Threshold("reads", 100, Measured.NUMBER, "The fewest such reads."),
         Threshold("bytes", 1 << 20, Measured.BYTES, "The fewest bytes of them."),

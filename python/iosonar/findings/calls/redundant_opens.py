@@ -81,7 +81,7 @@ DETECTOR = Detector[CallStudy](
     (
         Threshold("each", 20, Measured.NUMBER, "How often a process opens a file at least."),
         Threshold("opens", 500, Measured.NUMBER, "The fewest opens of such files together."),
-        Threshold("share", 0.3, Measured.SHARE, "Their share of all opens."),
+        Threshold("share", 0.15, Measured.SHARE, "Their share of all opens."),
     ),
     about=Topic.RESULT,
     why_not=without_calls,

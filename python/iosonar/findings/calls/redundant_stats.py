@@ -113,7 +113,7 @@ DETECTOR = Detector[CallStudy](
         Threshold("within", 1.0, Measured.TIME, "How long before the same was asked, at most."),
         Threshold("each", 10, Measured.NUMBER, "How often it is asked again for a file at least."),
         Threshold("stats", 1000, Measured.NUMBER, "The fewest such calls."),
-        Threshold("share", 0.25, Measured.SHARE, "Their share of all calls that ask for attributes."),
+        Threshold("share", 0.15, Measured.SHARE, "Their share of all calls that ask for attributes."),
     ),
     about=Topic.RESULT,
     why_not=without_calls,

@@ -123,7 +123,7 @@ DETECTOR = Detector[CallStudy](
     ),
     find,
     (
-        Threshold("size", 4 << 10, Measured.BYTES, "The bytes from which on a read or write is not small."),
+        Threshold("size", 8 << 10, Measured.BYTES, "The bytes from which on a read or write is not small."),
         Threshold("within", 0.01, Measured.TIME, "How long after the one before, at most."),
         Threshold("calls", 1000, Measured.NUMBER, "The fewest such calls."),
         Threshold("share", 0.2, Measured.SHARE, "Their share of all reads and writes of files."),

@@ -2,132 +2,53 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from iosonar import units
-from iosonar.findings.call_rows import (
-    NAMED,
-    largest,
-    literal,
-    of_time,
-    on_files,
-    place,
-    rows_of,
-    seconds_of,
-    shown,
-    strace_doubt,
-    times_say_something,
-    total,
-    without_calls,
-)
-from iosonar.findings.calls.sync_after_each_write import BATCHED, FEWEST_OF_A_FILE
+from iosonar.findings import syncing
+from iosonar.findings.call_rows import rows_of, without_calls
 from iosonar.findings.detector import Detector
-from iosonar.findings.finding import Confidence, Finding, Severity
+from iosonar.findings.finding import Finding
 from iosonar.findings.thresholds import Limits, Measured, Threshold
-from iosonar.quantities.calls.syncs import SYNCS, synchronous_writes, syncs_by_file
+from iosonar.quantities.calls.syncs import synchronous_writes, syncs_by_file
 from iosonar.study.calls import CallStudy
 from iosonar.study.check import Topic
-from iosonar.text import listed
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-MATTERS = 0.2
-"""From this share of the time in calls on, it is a warning."""
 
 
 def find(study: CallStudy, limits: Limits) -> Finding | None:
     """By the flags of opening, and by the bytes that each sync makes durable."""
-    rows = rows_of(study)
-    return _by_flags(study, limits, synchronous_writes(rows, limits["size"])) or _by_syncs(
-        study, limits, syncs_by_file(rows)
-    )
+    return _by_flags(study, limits) or _by_syncs(study, limits)
 
 
-def _by_flags(study: CallStudy, limits: Limits, writes: ir.Table) -> Finding | None:
+def _by_flags(study: CallStudy, limits: Limits) -> Finding | None:
     """Writes with O_SYNC, O_DSYNC or their RWF_ flags."""
-    found = total(
-        writes,
-        files=writes.count(),
-        writes=writes.writes.sum(),
-        bytes=writes.bytes.sum(),
-        took_ns=writes.took_ns.sum(),
-        first_ns=writes.first_ns.min(),
-        last_ns=writes.last_ns.max(),
-    )
-    if found["writes"] < limits["number"]:
+    data = syncing.durable(synchronous_writes(rows_of(study), limits["size"]), "writes", limits["number"])
+    if data is None:
         return None
-    paths = [row["path"] for row in largest(writes, "writes")]
-    return _found(
+    return syncing.found(
+        DETECTOR,
         study,
-        f"{units.counted(int(found['writes']), 'write')} of {units.binary_bytes(found['bytes'] / found['writes'])} on "
-        f"average to {_files(int(found['files']), paths)} with O_SYNC, O_DSYNC or RWF_DSYNC",
-        f"family = 'write' AND bytes < {int(limits['size'])} AND {on_files(study, paths)}",
-        "response.write",
-        found,
-        "writes",
-        "The flags that the files were opened with, or that the writes have, say so.",
+        data,
+        f"{units.counted(data.count, 'write')} of {units.binary_bytes(data.mean_bytes)} on average to {data.shown} "
+        "with O_SYNC, O_DSYNC or RWF_DSYNC",
+        rows=f"family = 'write' AND bytes < {int(limits['size'])}",
+        why="The flags that the files were opened with, or that the writes have, say so.",
     )
 
 
-def _by_syncs(study: CallStudy, limits: Limits, syncs: ir.Table) -> Finding | None:
-    """Syncs that make little durable; those after each single write are another finding."""
-    is_single = (syncs.syncs >= FEWEST_OF_A_FILE) & (syncs.single >= BATCHED * syncs.syncs)
-    small = syncs.filter(~is_single & (syncs.bytes < limits["size"] * syncs.syncs))
-    found = total(
-        small,
-        files=small.count(),
-        syncs=small.syncs.sum(),
-        bytes=small.bytes.sum(),
-        took_ns=small.took_ns.sum(),
-        first_ns=small.first_ns.min(),
-        last_ns=small.last_ns.max(),
-    )
-    if found["syncs"] < limits["number"]:
+def _by_syncs(study: CallStudy, limits: Limits) -> Finding | None:
+    """Syncs that make little durable; those of files that are synced at each write are F02."""
+    syncs = syncs_by_file(rows_of(study))
+    small = syncs.filter(~syncing.is_synced_at_once(syncs) & (syncs.bytes < limits["size"] * syncs.syncs))
+    data = syncing.durable(small, "syncs", limits["number"])
+    if data is None:
         return None
-    files = int(found["files"])
-    paths = [row["path"] for row in largest(small, "syncs")]
-    of_files = on_files(study, paths) if files <= NAMED else f"family = 'sync' AND {_syncs()}"
-    return _found(
+    return syncing.found(
+        DETECTOR,
         study,
-        f"{units.counted(int(found['syncs']), 'sync')} of {_files(files, paths)} make "
-        f"{units.binary_bytes(found['bytes'] / found['syncs'])} durable on average",
-        f"{_syncs()} AND {of_files}" if files <= NAMED else of_files,
-        "response.sync",
-        found,
-        "syncs",
-        "The writes to a file between two of its syncs were counted.",
-    )
-
-
-def _syncs() -> str:
-    return f"call IN ({', '.join(map(literal, SYNCS))})"
-
-
-def _files(number: int, paths: list[str]) -> str:
-    return listed([shown(path) for path in paths]) if number <= 2 else units.counted(number, "file")
-
-
-def _found(
-    study: CallStudy, what: str, rows: str, diagram: str, found: dict[str, float], noun: str, why: str
-) -> Finding:
-    took_s = found["took_ns"] / 1e9
-    whole = seconds_of(study)
-    time = of_time(study, took_s)
-    share = took_s / whole if time else 0.0
-    return DETECTOR.found(
-        Severity.WARNING if share >= MATTERS and times_say_something(study) else Severity.INFO,
-        f"{what}{f'. They take {time}' if time else ''}.",
-        place(study, rows, diagram, found["first_ns"], found["last_ns"]),
-        sure=(Confidence.HIGH, f"{why}{strace_doubt(study) if time else ''}"),
-        values={
-            noun: int(found[noun]),
-            "files": int(found["files"]),
-            "bytes": int(found["bytes"]),
-            "mean_bytes": found["bytes"] / found[noun],
-            "seconds": took_s,
-            "share": share,
-        },
+        data,
+        f"{units.counted(data.count, 'sync')} of {data.shown} make {units.binary_bytes(data.mean_bytes)} durable on "
+        "average",
+        rows=syncing.IS_SYNC,
+        why="The writes to a file between two of its syncs were counted.",
     )
 
 

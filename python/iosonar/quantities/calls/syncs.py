@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 SYNCS = ("fsync", "fdatasync")
 """Calls that make the data of one file durable; sync_file_range does not."""
 
+AT_ONCE = 2
+"""Writes that one sync makes durable without a batch: the head of a record and its body are one record."""
+
 O_DSYNC = 0o10000
 """The flag of opening that O_SYNC has, too."""
 RWF_SYNCS = 0x2 | 0x4
@@ -20,7 +23,7 @@ RWF_SYNCS = 0x2 | 0x4
 
 
 def syncs_by_file(table: ir.Table) -> ir.Table:
-    """A row for each file with its syncs: their number, those of one write, bytes, their time in ns; an expression."""
+    """A row for each file with its syncs: their number, those of at most `AT_ONCE` writes, writes, bytes, time."""
     import ibis
 
     is_sync = table.call.isin(SYNCS)
@@ -50,7 +53,8 @@ def syncs_by_file(table: ir.Table) -> ir.Table:
     full = batches.filter((batches.syncs > 0) & (batches.writes > 0))
     return full.group_by("path").aggregate(
         syncs=full.count(),
-        single=(full.writes == 1).sum(),
+        at_once=(full.writes <= AT_ONCE).sum(),
+        writes=full.writes.sum(),
         bytes=full.bytes.sum().cast("int64"),
         took_ns=full.took_ns.sum(),
         first_ns=full.first_ns.min(),
