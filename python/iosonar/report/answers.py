@@ -142,6 +142,8 @@ def which_are_slow(asked: Asked) -> Answer:
     times = f"{name} takes {units.span(high)}, the median {usual}"
     if asked.doubt:
         return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}. {upper(times)}.", "latency.realtime")
+    if long := asked.judgement["slow_for_device"].sentence:
+        return Answer(question, Severity.WARNING, f"{long}.", "latency.realtime")
     text = "They have no cause in common that was found" if factor >= FAR else "None stand out"
     # Where all requests wait for a limit, that none stands out is no praise.
     praise = factor < FAR and not asked.first(LIMITS)

@@ -42,6 +42,10 @@ SCRIPTS = ("units.js", "ticks.js", "layers.js", "clouds.js", "plot.js", "zoom.js
 """Each uses those before it."""
 
 
+MAX_BANNERS = 3
+"""Banners above answers; if there are at least two more, they are folded into one line."""
+
+
 @dataclass(frozen=True)
 class Banner:
     """A highlighted sentence."""
@@ -215,6 +219,7 @@ def render(page: Page, theme: Theme | None, served: Served | None = None) -> str
     environment.filters["explained"] = partial(_explained, Explained())
     text: str = environment.get_template("page.html").render(
         summary=page.summary,
+        most_banners=MAX_BANNERS,
         tile_columns=tile_columns(len(page.summary.tiles)),
         first_drawn=next((section["id"] for section in sections if section["figures"]), ""),
         sections=sections,

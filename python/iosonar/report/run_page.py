@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePath
 
 from iosonar import units
 from iosonar.diagrams import Diagram, Group, Study
-from iosonar.diagrams.devices import slow_devices
 from iosonar.diagrams.notes import common_notes
 from iosonar.figures.model import NoteKind, Severity
 from iosonar.findings.registry import diagnose_requests
 from iosonar.quantities.distribution import enough_for, pooled
 from iosonar.quantities.percentiles import name_of
 from iosonar.quantities.series import Series
-from iosonar.report.answers import answers
+from iosonar.report.answers import REPLAYER, answers
 from iosonar.report.findings import shown_findings
 from iosonar.report.original import distance_table
 from iosonar.report.page import Banner, Page, Summary, Tile
@@ -45,6 +44,12 @@ ZERO_READS = "returned only zeros"
 
 WRAPS = re.compile(r"\bwrap(ped)? around")
 """In a run's own warnings of a load that is larger than its target."""
+
+FINDING_OF = {"zero_reads": "S12", "wrap_around": "S13", "dropped": "S22"}
+"""The finding that says what a check of the verdict says."""
+
+SHORT_RUN = "S14"
+"""The finding that latency was not steady, or not for long."""
 
 MAX_TITLE = 60
 """Characters of several names in a title."""
@@ -159,12 +164,12 @@ def _header(study: Study) -> Summary:
     # What makes a result fake comes before what the replayer did.
     fakes = [banner for banner in noted if banner.severity is Severity.BAD]
     warnings = [banner for banner in noted if banner not in fakes]
-    banners = [*_window(study), *fakes, *_fidelity(study, is_fake=bool(fakes))]
-    if judgement and (grade := _grade(study, judgement, warned=bool(warnings))):
+    diagnosis = diagnose_requests(study)
+    found = frozenset(finding.number for finding in diagnosis.findings)
+    banners = [*_window(study), *fakes, *_fidelity(study, is_fake=bool(fakes), found=found)]
+    if judgement and (grade := _grade(study, judgement, found, warned=bool(warnings))):
         banners.append(grade)
     several = run and len(study.devices) > 1
-    if several:
-        banners += [Banner(Severity.WARNING, f"{text}.", "Slow device:") for text in slow_devices(study)]
     banners += warnings
     return Summary(
         title=_title([file.name for file in files]) + (f", {window_words(study.window)}" if study.is_part else ""),
@@ -182,7 +187,7 @@ def _header(study: Study) -> Summary:
         checks=tuple(_banner(check) for check in judgement.conclusive) if judgement else (),
         inconclusive=tuple(_neutral(check) for check in judgement.inconclusive) if judgement else (),
         doubt=judgement.doubt if judgement else "",
-        findings=shown_findings(diagnose_requests(study), files[0].kind.view),
+        findings=shown_findings(diagnosis, files[0].kind.view),
         facts=tuple(facts(files)),
         whole="this window" if study.is_part else "whole run" if run else "whole load",
         about=f"{'Program' if programs_of(files) else 'Load'}, target, machine and options" if run else "Files",
@@ -209,7 +214,7 @@ def _window(study: Study) -> Iterator[Banner]:
     yield Banner(Severity.NEUTRAL, f"{text}{about}{more}", "Window:")
 
 
-def _fidelity(study: Study, *, is_fake: bool) -> Iterator[Banner]:
+def _fidelity(study: Study, *, is_fake: bool, found: Collection[str]) -> Iterator[Banner]:
     """Whether the replay was faithful, and what to try if it was not."""
     runs = runs_of(study)
     own = [run.sentence for run in runs if run.sentence]
@@ -219,7 +224,8 @@ def _fidelity(study: Study, *, is_fake: bool) -> Iterator[Banner]:
         # A run with its own verdict has a sentence with the reasons; of a fake one, it is no verdict.
         has_own = len(runs) == len(own) == 1 and not is_fake
         yield Banner(note.severity, own[0]) if has_own else Banner(note.severity, *_halves(note.text))
-    if len(runs) == 1 and (remedies := runs[0].remedies):
+    # The finding has the same advice.
+    if len(runs) == 1 and (remedies := runs[0].remedies) and REPLAYER not in found:
         steps = tuple(step.words for step in remedies)
         yield Banner(Severity.NEUTRAL, "", "What to try, in this order:", steps)
 
@@ -308,18 +314,19 @@ def _quantiles(study: Study, half: str) -> Iterator[str]:
         yield f"{', '.join(known)}; the slowest took {most}." if known else f"The slowest took {most}."
 
 
-def _grade(study: Study, judgement: Judgement, *, warned: bool) -> Banner | None:
-    """The verdict on the run and its reasons; None if the only reason is that it was not faithful."""
+def _grade(study: Study, judgement: Judgement, found: Collection[str], *, warned: bool) -> Banner | None:
+    """The verdict on the run and its reasons; None if banners above or findings say all of it."""
     severity, doubt = Severity(judgement.grade), judgement.doubt
     if judgement.grade is Grade.GOOD:
-        return (
-            _unsteady(study)
-            or _slow(judgement)
-            or Banner(severity, f"{FINE}{', but read the warnings' if warned else ''}.", "Good run:")
+        if SHORT_RUN in found or judgement["slow_for_device"].sentence:
+            # A finding says so, or an answer.
+            return None
+        return _unsteady(study) or Banner(
+            severity, f"{FINE}{', but read the warnings' if warned else ''}.", "Good run:"
         )
     missed = judgement["fidelity"].grade in (Grade.BAD, None)
-    # Banners above have these reasons.
-    told = ["real"] + ["fidelity"] * missed
+    # Banners above have these reasons, or findings.
+    told = ["real"] + ["fidelity"] * missed + [name for name, number in FINDING_OF.items() if number in found]
     reasons = [reason for name, reason in judgement.reasons.items() if name not in told]
     if not reasons:
         return None
@@ -327,12 +334,6 @@ def _grade(study: Study, judgement: Judgement, *, warned: bool) -> Banner | None
     doubtful = "Measured as well, without a verdict:" if missed or judgement.is_fake else "No verdict on the device:"
     head = doubtful if doubt else "Bad run:"
     return Banner(severity, _sentence("; ".join(reasons)), "Warning:" if severity is Severity.WARNING else head)
-
-
-def _slow(judgement: Judgement) -> Banner | None:
-    """A banner if latencies within their limit are long for such a device."""
-    slow = judgement["slow_for_device"].sentence
-    return Banner(Severity.WARNING, f"{slow}.", "Run without errors, but slow:") if slow else None
 
 
 def _unsteady(study: Study) -> Banner | None:

@@ -29,6 +29,8 @@ FEWEST_PIECES = 8
 """The fewest pieces of a member."""
 
 ERRORS = 10
+MAX_LISTED = 4
+"""Devices that are named beside the first one."""
 
 
 def find(study: Study, limits: Limits) -> Finding | None:
@@ -41,19 +43,14 @@ def find(study: Study, limits: Limits) -> Finding | None:
 
 def _device(study: Study, slow: tuple[SlowDevice, ...]) -> Finding:
     first = slow[0]
-    device = study.devices[first.place].device
-    where = f"source = {device.source}"
-    if device.of_load is not None:
-        where += f" AND coalesce(device, 0) IN ({', '.join(map(str, device.of_load))})"
-    more = (
-        f" {units.counted(len(slow) - 1, 'other device')} of {len(study.devices)} are slow, too."
-        if len(slow) > 1
-        else ""
-    )
+    others = [f"{each.name} ({each.metric} {units.number(each.ratio, 2)} times)" for each in slow[1:]]
+    names = ", ".join(others[:MAX_LISTED])
+    more = f"; and {len(others) - MAX_LISTED} more" if len(others) > MAX_LISTED else ""
+    also = f" Slow, too: {names}{more}." if others else ""
     return DETECTOR.found(
         Severity.WARNING,
-        f"{first.sentence}.{more}",
-        Evidence(where, "devices.latency"),
+        f"{first.sentence}.{also}",
+        Evidence(" OR ".join(_rows_of(study, each) for each in slow), "devices.latency"),
         sure=(
             Confidence.HIGH if first.low >= 2 else Confidence.MEDIUM,
             f"The 95 % interval of the ratio begins at {units.number(first.low, 2)}.",
@@ -61,6 +58,15 @@ def _device(study: Study, slow: tuple[SlowDevice, ...]) -> Finding:
         ruled_out=("Another demand: only devices with as many requests of the same kinds and sizes are compared.",),
         values={"ratio": first.ratio, "low": first.low, "high": first.high, "devices": len(slow)},
     )
+
+
+def _rows_of(study: Study, slow: SlowDevice) -> str:
+    """A condition on the rows of a device."""
+    device = study.devices[slow.place].device
+    where = f"source = {device.source}"
+    if device.of_load is not None:
+        where += f" AND coalesce(device, 0) IN ({', '.join(map(str, device.of_load))})"
+    return where
 
 
 @dataclass(frozen=True)
