@@ -50,7 +50,7 @@ test: system-for-test ## every check and every test, but those of `acceptance`
 .PHONY: build
 build: ## build the binary for release: target/release/iosonar
 	tools/system.sh build record
-	cargo build --release --locked --package iosonar
+	IOSONAR_VERSION="$$(tools/version.sh)" cargo build --release --locked --package iosonar
 
 .PHONY: install
 install: build ## install the binary, its symbols, man pages and completions under PREFIX (/usr/local)
@@ -237,6 +237,40 @@ $(VENV)/program-%: $(VENV)/libraries $(VENV)/clang $(SOURCES)
 	PATH="$(abspath $(BIN)):$$PATH" MATURIN_PEP517_ARGS='--profile $* --locked $(FEATURES_$*)' \
 		$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	touch $@
+
+# The static binary, and packages of it and of the Python half, in dist/: see docs/packages.md.
+STATIC = dist/iosonar-$(VERSION)-$*-linux-musl
+OBJCOPY_x86_64 := objcopy
+OBJCOPY_aarch64 := aarch64-linux-gnu-objcopy
+PACKAGES := PYTHONPATH=tools $(BIN)/python -m packages
+
+.PHONY: static static-x86_64 static-aarch64
+static: static-x86_64 ## build the binary without a C library of its host: dist/iosonar-VERSION-x86_64-linux-musl
+static-x86_64 static-aarch64: static-%: $(VENV)/libraries
+	tools/system.sh build record static-$*
+	tools/static.sh $* cargo build --release --locked --package iosonar
+	$(PACKAGES) strip $(or $(CARGO_TARGET_DIR),target)/$*-unknown-linux-musl/release/iosonar $(STATIC) --objcopy $(OBJCOPY_$*)
+
+# maturin finds the binary built.
+.PHONY: wheel wheel-test
+wheel: static-x86_64 ## make a wheel with both halves, for any Linux on x86-64: dist/iosonar-VERSION-py3-none-….whl
+	rm -rf target/static-wheel dist/*.whl
+	PATH="$(abspath $(BIN)):$$PATH" tools/static.sh x86_64 $(BIN)/maturin build --quiet --release --locked --out target/static-wheel
+	$(PACKAGES) wheel target/static-wheel/*.whl x86_64 dist/iosonar-$(VERSION)-x86_64-linux-musl dist
+
+wheel-test: ## install the wheel in dist/ in a new environment, run the demo, and print how long both took
+	tools/wheel_test.sh
+
+.PHONY: packages packages-test
+packages: wheel ## make deb and rpm packages, the list of what is in them, and checksums in dist/
+	tools/system.sh packages
+	SOURCE_DATE_EPOCH=$$(tools/version.sh --epoch) $(PACKAGES) packages x86_64 \
+		dist/iosonar-$(VERSION)-x86_64-linux-musl dist/*.whl dist target/packages
+	$(PACKAGES) checksums dist
+
+packages-test: ## install, run and remove the packages in dist/ in a new Debian below target/, as root
+	tools/system.sh packages-test
+	tools/packages_test.sh
 
 EXAMPLE_LOADS := python/iosonar/campaign/example-load/artificial
 

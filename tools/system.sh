@@ -46,6 +46,14 @@ test    chromium              chromium       chromium        chromium       chro
 test    firefox               firefox-esr    firefox         MozillaFirefox firefox
 test    shellcheck            shellcheck     ShellCheck      ShellCheck     shellcheck
 acceptance prometheus         prometheus     golang-github-prometheus golang-github-prometheus-prometheus prometheus
+static-x86_64 musl-gcc        musl-tools     musl-gcc        musl-tools     musl
+static-aarch64 aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu gcc-aarch64-linux-gnu cross-aarch64-gcc13 aarch64-linux-gnu-gcc
+static-aarch64 /usr/aarch64-linux-gnu/include/stdio.h libc6-dev-arm64-cross glibc-arm-linux-gnu-devel cross-aarch64-glibc-devel aarch64-linux-gnu-glibc
+packages dpkg-deb             dpkg           dpkg            dpkg           dpkg
+packages rpmbuild             rpm            rpm-build       rpm-build      rpm-tools
+packages-test debootstrap     debootstrap    debootstrap     debootstrap    debootstrap
+packages-test rpm             rpm            rpm             rpm            rpm-tools
+packages-test lintian         lintian        lintian         lintian        lintian
 emulated qemu-system-x86_64   qemu-system-x86 qemu-system-x86-core qemu-x86 qemu-system-x86
 emulated a_kernel_with_iscsi  linux-image-amd64 kernel-modules-extra kernel-default linux
 emulated busybox              busybox-static busybox         busybox-static busybox

@@ -50,6 +50,8 @@ impl Program {
         let status = Command::new(clang)
             // v2 is the oldest instruction set that the programs need; -g emits the type information (BTF).
             .args(["-O2", "-g", "-target", "bpf", "-mcpu=v2", "-Wall", "-Wextra", "-Werror"])
+            // The same bytes in any directory.
+            .arg("-fdebug-compilation-dir=.")
             .arg(format!("-D__TARGET_ARCH_{processor}"))
             .args(["-c", self.source, "-o"])
             .arg(directory.join(name.file_name().expect("a file")))

@@ -54,7 +54,8 @@ fn unknown(name: &str, of: &Program) -> String {
     if is_of_python(OsStr::new(name)) {
         format!(
             "`{name}` is part of iosonar's Python half, which is not installed: no iosonar-{name} beside this binary or in \
-             PATH; run `pip install .` in the source directory"
+             PATH; install the package iosonar-workbench, or run `pip install .` in \
+             the source directory"
         )
     } else if near.is_empty() {
         format!("no subcommand `{name}`, and no program iosonar-{name} in PATH; `iosonar --help` lists the commands")

@@ -35,9 +35,15 @@ use crate::commands::Command;
 use crate::console::status;
 use crate::program::Program;
 
+/// The version, and the commit in a build by `make`, which names both.
+const VERSION: &str = match option_env!("IOSONAR_VERSION") {
+    Some(text) => text,
+    None => env!("CARGO_PKG_VERSION"),
+};
+
 /// Record real storage I/O, replay it on any device with microsecond fidelity, and see what the storage did.
 #[derive(Parser)]
-#[command(name = "iosonar", version, propagate_version = true, max_term_width = 100, after_help = commands::AFTER_HELP)]
+#[command(name = "iosonar", version = VERSION, propagate_version = true, max_term_width = 100, after_help = commands::AFTER_HELP)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -37,7 +37,7 @@ def find() -> Path:
             return found
     in_path = shutil.which("iosonar")
     if in_path is None:
-        raise UserError("no program `iosonar` beside this one or in PATH; run `pip install .` in the source directory")
+        raise UserError("no program `iosonar` beside this one or in PATH; install the package iosonar")
     return Path(in_path)
 
 

@@ -27,7 +27,8 @@ pub fn draw(object: &Value, picture: &Path) -> Result<()> {
     let Some(program) = find(OsStr::new(DRAWS)) else {
         bail!(
             "pictures need iosonar's Python half, which is not installed: no iosonar-{DRAWS} beside this binary or in PATH; \
-             run `pip install .` in the source directory, or use --csv"
+             install the package iosonar-workbench, or run `pip install .` in \
+             the source directory, or use --csv"
         );
     };
     let mut child = Command::new(&program)

@@ -17,7 +17,8 @@ pub fn measure(plan: &Value) -> Result<ExitCode> {
     let Some(program) = find(OsStr::new(MEASURES)) else {
         bail!(
             "--hosts needs iosonar's Python half, which is not installed: no iosonar-{MEASURES} beside this binary or in PATH; \
-             run `pip install .` in the source directory"
+             install the package iosonar-workbench, or run `pip install .` in \
+             the source directory"
         );
     };
     let error = Command::new(&program).arg("--").arg(plan.to_string()).exec();

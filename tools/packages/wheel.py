@@ -1,0 +1,39 @@
+"""A wheel with a static binary: without symbols, and named after all systems on which it runs."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zipfile
+from pathlib import Path
+
+# pip of a system with glibc takes only the former two, of one with musl only the latter; the binary needs neither.
+TAGS = ("manylinux_2_17_{0}", "manylinux2014_{0}", "musllinux_1_1_{0}")
+
+
+def finish(wheel: Path, architecture: str, binary: Path, output: Path) -> Path:
+    """Writes a copy with this binary and the tags of all these systems into the directory `output`."""
+    tags = [tag.format(architecture) for tag in TAGS]
+    name, version = wheel.name.split("-")[:2]
+    about, record = f"{name}-{version}.dist-info/WHEEL", f"{name}-{version}.dist-info/RECORD"
+    output.mkdir(parents=True, exist_ok=True)
+    copy = output / f"{name}-{version}-py3-none-{'.'.join(tags)}.whl"
+    with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED) as new:
+        kept = [line for line in old.read(about).decode().splitlines() if line and not line.startswith("Tag: ")]
+        changed = {
+            about: "".join(f"{line}\n" for line in [*kept, *(f"Tag: py3-none-{tag}" for tag in tags)]).encode(),
+            f"{name}-{version}.data/scripts/iosonar": binary.read_bytes(),
+        }
+        lines = []
+        for line in old.read(record).decode().splitlines():
+            file = line.rsplit(",", 2)[0]
+            lines.append(_recorded(file, changed[file]) if file in changed else line)
+        changed[record] = "".join(f"{line}\n" for line in lines).encode()
+        for info in old.infolist():
+            new.writestr(info, changed.get(info.filename) or old.read(info), zipfile.ZIP_DEFLATED)
+    return copy
+
+
+def _recorded(file: str, content: bytes) -> str:
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    return f"{file},sha256={digest},{len(content)}"

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Runs a command that builds with cargo so that the binary needs no C library of its host: tools/static.sh x86_64 cargo build
+# The bytes depend on the commit and on the compilers, not on the directory.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+processor=$1
+shift
+root=$PWD cargo_home=${CARGO_HOME:-$HOME/.cargo}
+export CARGO_BUILD_TARGET=$processor-unknown-linux-musl
+
+# rustup has the standard library of other targets; a toolchain of a distribution may have it as a package.
+if ! [ -d "$(rustc --print sysroot)/lib/rustlib/$CARGO_BUILD_TARGET" ]; then
+    command -v rustup >/dev/null || { echo "this Rust toolchain has no $CARGO_BUILD_TARGET: install it, or rustup" >&2; exit 1; }
+    rustup target add "$CARGO_BUILD_TARGET"
+fi
+
+export RUSTFLAGS="--remap-path-prefix=$root=. --remap-path-prefix=$cargo_home=/cargo"
+# Libraries in C, such as zstd and Lua.
+map="-ffile-prefix-map=$root=. -ffile-prefix-map=$cargo_home=/cargo"
+IOSONAR_VERSION=$(tools/version.sh)
+SOURCE_DATE_EPOCH=$(tools/version.sh --epoch)
+export IOSONAR_VERSION SOURCE_DATE_EPOCH
+case $processor in
+x86_64)
+    export CC_x86_64_unknown_linux_musl=musl-gcc CFLAGS_x86_64_unknown_linux_musl="$map"
+    ;;
+aarch64)
+    # Debian's compiler for another C library, whose headers declare what these libraries call in the same way.
+    export CC_aarch64_unknown_linux_musl=aarch64-linux-gnu-gcc CFLAGS_aarch64_unknown_linux_musl="$map"
+    export AR_aarch64_unknown_linux_musl=aarch64-linux-gnu-ar
+    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld
+    ;;
+*)
+    echo "no static binary for $processor: x86_64, aarch64" >&2
+    exit 2
+    ;;
+esac
+exec "$@"
