@@ -11,6 +11,7 @@ mod described;
 mod device;
 mod devices;
 mod discards;
+mod doctor;
 mod documentation;
 mod edit;
 mod engines;

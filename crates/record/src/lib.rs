@@ -26,6 +26,11 @@ mod pairing;
 mod recorder;
 mod reorder;
 
+/// Whether this build has the eBPF program: not without clang.
+pub const fn is_built() -> bool {
+    cfg!(has_bpf)
+}
+
 pub use device::{BlockDevice, Layer, Partition, refuse_overlaps};
 pub use error::{Error, Result};
 pub use number::DeviceNumber;

@@ -15,6 +15,7 @@ mod completions;
 mod convert;
 mod demo;
 mod device;
+mod doctor;
 mod edit;
 mod files;
 mod formats;
@@ -39,6 +40,7 @@ short.";
 #[derive(Subcommand)]
 pub enum Command {
     Demo(demo::Args),
+    Doctor(doctor::Args),
     Info(info::Args),
     Convert(convert::Args),
     Formats(formats::Args),
@@ -72,6 +74,7 @@ impl Command {
     pub fn run(self, program: &Program) -> Result<ExitCode> {
         match self {
             Self::Demo(args) => args.run(program),
+            Self::Doctor(args) => args.run(),
             Self::Info(args) => args.run(),
             Self::Convert(args) => args.run(),
             Self::Formats(args) => args.run(),

@@ -64,14 +64,14 @@ fn meminfo_kib(name: &str) -> Option<u64> {
 }
 
 /// Frequency governors of all processors, each once; usually there is one.
-fn governors(cpus: &Path) -> Option<String> {
+pub fn governors(cpus: &Path) -> Option<String> {
     let governor = |cpu: fs::DirEntry| read(cpu.path().join("cpufreq/scaling_governor"));
     let all: BTreeSet<String> = fs::read_dir(cpus).ok()?.flatten().filter_map(governor).collect();
     (!all.is_empty()).then(|| all.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 /// The idle states, from the shallowest to the deepest.
-fn idle_states(directory: &Path) -> Option<Vec<IdleState>> {
+pub fn idle_states(directory: &Path) -> Option<Vec<IdleState>> {
     let states = (0..).map(|n| directory.join(format!("state{n}"))).take_while(|state| state.is_dir());
     let all: Vec<IdleState> = states
         .map(|state| {

@@ -23,8 +23,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 pub use self::processors::{Processors, request_short_time_slice, session_priority};
-use crate::host::isolation::settings_backup::SettingsBackup;
-pub use crate::host::isolation::settings_backup::{restore_for, restore_leftovers};
+pub use crate::host::isolation::settings_backup::{SettingsBackup, restore_for, restore_leftovers};
 use crate::{Error, Result};
 
 /// A part of the isolation.

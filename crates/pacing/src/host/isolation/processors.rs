@@ -32,6 +32,11 @@ impl Processors {
         Ok(Self { dedicated, others, allowed })
     }
 
+    /// One dedicated processor, and one other: of a machine that this program does not run on.
+    pub fn of(dedicated: usize, other: usize) -> Self {
+        Self { dedicated, others: vec![other], allowed: vec![dedicated, other] }
+    }
+
     /// Keeps the calling thread, and threads that it starts from now on, off the dedicated processor.
     pub fn bind_to_others(&self) {
         bind(&self.others);
