@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -26,7 +28,9 @@ class MadeHost:
         return self.offset_ns + self.drift_ppm * (controller_ns - self.zero_ns) / 1e6
 
     def asked(self, sent_ns: int) -> Exchange:
-        there, back = (least + self.chance.exponential(jitter) for least, jitter in zip(self.least_ns, self.jitter_ns))
+        there, back = (
+            least + self.chance.exponential(jitter) for least, jitter in zip(self.least_ns, self.jitter_ns, strict=True)
+        )
         read = sent_ns + int(there)
         return Exchange(sent_ns, read + round(self.offset_at(read)), read + int(back) + 1)
 
@@ -108,5 +112,5 @@ def test_order_of_groups_holds_for_all_their_events() -> None:
         times = [Bounds(low, low + wide) for low, wide in chance.exponential(1, (20, 2))]
         groups = order(times)
         assert sorted(each for group in groups for each in group) == list(range(20))
-        for before, after in zip(groups, groups[1:]):
+        for before, after in pairwise(groups):
             assert max(times[each].high for each in before) < min(times[each].low for each in after)

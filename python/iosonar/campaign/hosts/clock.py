@@ -1,4 +1,4 @@
-"""How the CLOCK_MONOTONIC of a host relates to the controller's: offset and drift, each with the bounds that are proven.
+"""How the CLOCK_MONOTONIC of a host relates to the controller's: offset and drift, with bounds that are proven.
 
 An exchange sends a line, which the host answers with its clock. The host read it somewhere between the controller's
 two times, however long each direction took; so the true line of the host's time over the controller's time passes

@@ -13,9 +13,9 @@ from iosonar.campaign.undo import Undo
 from iosonar.errors import UserError
 
 from .calls import Pipes
-from .files import Files, sha256_of
 from .clock import Exchange
 from .connection import Connection
+from .files import Files, sha256_of
 from .host import ClockReading, Completed, HostError, HostSample, RunStatus
 from .names import checked_run
 from .run import RemoteRun, parsed_status
