@@ -41,6 +41,8 @@ class EmulatedHost:
     directory: Path
     devices: list[Path] = field(default_factory=list)
     sshd: subprocess.Popen[bytes] | None = None
+    clock_s: int = 0
+    """How far the host's CLOCK_MONOTONIC is ahead of this machine's, after the next start of its sshd."""
 
     @property
     def temporary(self) -> Path:
@@ -55,7 +57,12 @@ class EmulatedHost:
     def start_sshd(self) -> None:
         """Starts the host's sshd and waits until it accepts connections."""
         log = self.directory / "sshd.log"
-        words = ["nsenter", f"--net=/run/netns/{self.namespace}", "--", _program("sshd"), "-D", "-E", str(log)]
+        words = ["nsenter", f"--net=/run/netns/{self.namespace}", "--"]
+        if self.clock_s:
+            ahead = str(self.clock_s)
+            # What sshd starts is in the new namespace of times.
+            words += ["unshare", "--time", "--monotonic", ahead, "--boottime", ahead, "--"]
+        words += [_program("sshd"), "-D", "-E", str(log)]
         self.sshd = subprocess.Popen([*words, "-f", str(self.directory / "sshd_config")], start_new_session=True)
         for _ in range(1000):
             with contextlib.suppress(OSError), socket.create_connection((self.address, 22), timeout=1):

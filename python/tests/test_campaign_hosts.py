@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from campaign_hosts import EmulatedHosts, ended, is_alive
 
-from iosonar.campaign.hosts import HostError, Hosts, checked_host, session, shell_host
+from iosonar.campaign.hosts import Bounds, HostClock, HostError, Hosts, checked_host, session, shell_host
+from iosonar.campaign.hosts.shell_host import ShellHost
 from iosonar.campaign.undo import Undo
 from iosonar.errors import UserError
 
@@ -277,20 +278,29 @@ def test_a_missing_program_of_the_system_is_named(undo: Undo, tmp_path: Path, mo
 # Clock and load
 
 
+def offset_of(host: ShellHost) -> Bounds:
+    """The offset of a host's clock in ns."""
+    return HostClock.of(host.clock().exchanges).offset_at(time.monotonic_ns())
+
+
 def test_the_offset_of_a_clock_is_within_its_uncertainty(hosts: Hosts, emulated: EmulatedHosts) -> None:
-    # The hosts share this machine's clock.
-    for name in ("a", "localhost"):
-        clock = hosts.get(name).clock()
-        assert abs(clock.offset_s) <= clock.uncertainty_s
-    fake(emulated, "b", "date", 'exec /bin/date -d "@$(/bin/date -d \'now + 100 seconds\' +%s.%N)" "$@"')
-    clock = hosts.get("b").clock()
-    assert abs(clock.offset_s - 100) <= clock.uncertainty_s
+    here = offset_of(hosts.get("a"))
+    assert here.low <= 0 <= here.high and here.uncertainty < 20e6
+    assert hosts.get("localhost").clock().exchanges == ()
+    boots = {hosts.get(name).clock().boot_id for name in ("a", "localhost")}
+    assert len(boots) == 1 and "" not in boots
+    emulated["b"].stop_sshd()
+    emulated["b"].clock_s = 12_345
+    emulated["b"].start_sshd()
+    there = offset_of(hosts.get("b"))
+    assert there.low <= 12_345e9 <= there.high and there.uncertainty < 20e6
 
 
-def test_a_clock_without_nanoseconds_is_an_error(hosts: Hosts, emulated: EmulatedHosts) -> None:
-    fake(emulated, "a", "date", "echo 1700000000.%N")
-    with pytest.raises(HostError, match=r"^a: cannot read its clock: date has no nanoseconds"):
-        hosts.get("a").clock()
+def test_a_clock_that_does_not_answer_is_an_error(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = hosts.get("a")
+    monkeypatch.setattr(host, "_program", "/bin/true")
+    with pytest.raises(HostError, match=r"^a: cannot read its clock: iosonar does not answer"):
+        host.clock()
 
 
 def test_load_and_free_space_are_those_of_the_host(hosts: Hosts) -> None:
@@ -312,8 +322,8 @@ def test_bash_as_the_shell_of_the_system_is_enough(
     assert (tmp_path / "back").read_bytes() == b"content"
     assert host.script('cat; exit "$1"', "5", input=b"word").code == 5
     assert host.expand("/etc/pass[w]d") == ["/etc/passwd"]
-    clock = host.clock()
-    assert abs(clock.offset_s) <= clock.uncertainty_s
+    clock = offset_of(host)
+    assert clock.low <= 0 <= clock.high
     assert host.watch().tmp_free_bytes > 0
     assert ended(host.start(["sh", "-c", "echo words >&2; exit 3"], "short")).exit_code == 3
     run = host.start(["sh", "-c", 'trap "exit 9" TERM; echo begun; while :; do sleep 0.1; done'], "long")

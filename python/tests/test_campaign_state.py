@@ -22,9 +22,14 @@ def full() -> LeafState:
         output="X.replay.gz",
         state="done",
         exit_code=0,
+        boot_id="b-1",
         clock_offset_s=0.0,
         clock_uncertainty_s=0.0001,
+        clock_drift_ppm=-3.5,
+        clock_drift_uncertainty_ppm=0.5,
+        clock_exchanges=80,
         start_skew_s=0.00001,
+        start_skew_uncertainty_s=0.00004,
         summary={"requests": 5},
     )
     return LeafState(

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from iosonar.campaign import calls, endings
+from iosonar.campaign.host_clocks import WHILE_RUNNING, HostClocks
 from iosonar.campaign.names import OF_CALLS
 from iosonar.campaign.plan import Instance, without_device
 from iosonar.campaign.samples import sample
@@ -23,7 +24,7 @@ from iosonar.errors import UserError
 from iosonar.text import plain
 
 if TYPE_CHECKING:
-    from iosonar.campaign.hosts import ClockOffset, DetachedRun, Host, Hosts, RunStatus
+    from iosonar.campaign.hosts import DetachedRun, Host, Hosts, RunStatus
     from iosonar.campaign.watch import Watch
 
 T = TypeVar("T")
@@ -115,7 +116,7 @@ class Replays:
         # Names on the hosts are used once in a campaign.
         self._id = secrets.token_hex(4)
         self._loads: dict[tuple[str, Path], calls.Brought] = {}
-        self._clocks: dict[str, ClockOffset] = {}
+        self._clocks = HostClocks(hosts, log)
 
     def _each(self, work: Callable[[A], T], items: Iterable[A]) -> list[T]:
         """The results of some work on all items at the same time; raises the first error after all have ended.
@@ -202,7 +203,7 @@ class Replays:
         """
         for more_s in MORE_GRACE_S:
             try:
-                runs, start = self._run_once(grace_s, more_s, watch)
+                runs, start_ns = self._run_once(grace_s, more_s, watch)
             except LateStartError as error:
                 if more_s == MORE_GRACE_S[-1]:
                     raise
@@ -210,10 +211,12 @@ class Replays:
                 self._forget()
             else:
                 break
-        self._each(lambda index: self._collect(index, runs[index], start), range(len(self.instances)))
+        if start_ns is not None:
+            self._each(self._clocks.measure, self.host_names)
+        self._each(lambda index: self._collect(index, runs[index], start_ns), range(len(self.instances)))
 
-    def _run_once(self, grace_s: float, more_s: float, watch: Watch) -> tuple[list[DetachedRun], float | None]:
-        """Runs all instances; returns them and their start, if they have a common one."""
+    def _run_once(self, grace_s: float, more_s: float, watch: Watch) -> tuple[list[DetachedRun], int | None]:
+        """Runs all instances; returns them and their common start by CLOCK_MONOTONIC, if they have one."""
         try:
             # Together, as preparing a large load takes time.
             runs = self._each(self._start, range(len(self.instances)))
@@ -222,24 +225,25 @@ class Replays:
                 return runs, None
             self._wait(runs, watch, is_ready)
             before = time.monotonic()
-            clocks = self._each(lambda name: self.hosts.get(name).clock(), self.host_names)
-            self._clocks = dict(zip(self.host_names, clocks, strict=True))
+            self._each(self._clocks.measure, self.host_names)
             # Slow hosts need longer until they have the start time; a long start_grace indicates slow hosts.
             took = time.monotonic() - before
             grace_s = min(grace_s, max(LONGEST_GRACE_S, grace_s / 10, 10 * took))
-            start = time.time() + max(grace_s, SHORTEST_GRACE_S + 3 * took) + more_s
+            ahead_ns = round((max(grace_s, SHORTEST_GRACE_S + 3 * took) + more_s) * 1e9)
+            start_ns = time.monotonic_ns() + ahead_ns
             for state in self.states:
                 state.began = not without_device(self.options)
-            self._each(lambda name: self._set_start(name, start), self.host_names)
+            self._each(lambda name: self._set_start(name, start_ns), self.host_names)
             self._wait(runs, watch, has_ended)
         except BaseException:
             self._each(self._kill, range(len(self.instances)))
             raise
-        return runs, start
+        return runs, start_ns
 
     def _forget(self) -> None:
         """Forgets an attempt that one instance did not start in time: it has written nothing, and the others ended."""
         self._id = secrets.token_hex(4)
+        self._clocks.forget()
         for state in self.states:
             state.state, state.reason, state.exit_code, state.began = "", "", None, False
 
@@ -301,10 +305,10 @@ class Replays:
             if run := self.hosts.get(self.instances[index].host).started(f"{self._name(index)}{suffix}"):
                 run.kill()
 
-    def _set_start(self, name: str, start: float) -> None:
+    def _set_start(self, name: str, start_ns: int) -> None:
         """Writes the start time, by the clock of the host, to the files that its instances wait for."""
         host = self.hosts.get(name)
-        at = f"{start + self._clocks[name].offset_s:.9f}"
+        at = self._clocks.wall_time(name, start_ns, time.time_ns() - time.monotonic_ns())
         done = host.script(_WRITE_START, at, *self._files(name, START))
         if done.code:
             raise UserError(f"{name}: cannot write the start time: {done.words}")
@@ -334,7 +338,8 @@ class Replays:
         """Notes that an instance has ended; without a result, or before its start, it has failed."""
         state = self.states[index]
         if status.state == "lost":
-            state.state, state.reason = "failed", f"{status.reason}{_standing(status)}"
+            why = "the host was restarted" if self._clocks.restarted(state.host) else status.reason
+            state.state, state.reason = "failed", f"{why}{_standing(status)}"
         elif status.state == "ended":
             if state.exit_code is None and status.err.strip():
                 self._log(f"--- {state.host}:{state.device}\n{status.err.strip()}\n")
@@ -367,7 +372,7 @@ class Replays:
             more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
             raise UserError(f"{failed[0].host}:{failed[0].device}: {failed[0].reason}{more}")
 
-    def _collect(self, index: int, run: DetachedRun, start: float | None) -> None:
+    def _collect(self, index: int, run: DetachedRun, start_ns: int | None) -> None:
         instance, state = self.instances[index], self.states[index]
         host = self.hosts.get(instance.host)
         collected = self._collected(instance)
@@ -375,13 +380,8 @@ class Replays:
         with contextlib.suppress(ValueError):
             state.summary = json.loads(run.out())
         state.state = "done"
-        if start is None:
-            return
-        clock = self._clocks[instance.host]
-        state.clock_offset_s, state.clock_uncertainty_s = clock.offset_s, clock.uncertainty_s
-        started = _started(collected)
-        if started is not None:
-            state.start_skew_s = started - clock.offset_s - start
+        if start_ns is not None:
+            self._clocks.note(state, collected, start_ns)
 
     def _files(self, name: str, suffix: str) -> list[str]:
         """The files of all instances of a host."""
@@ -395,12 +395,14 @@ class Replays:
         return f"{self._id}-{index}"
 
     def sample_hosts(self) -> None:
-        """Notes the load and the free space of all hosts."""
+        """Notes the load, the free space and the clocks of all hosts."""
 
         def sample(name: str) -> None:
             with contextlib.suppress(UserError):
                 found = self.hosts.get(name).watch()
                 self.samples[name].append(HostSample(found.at, found.load1, found.tmp_free_bytes))
+                if VIRTUAL not in self.options:
+                    self._clocks.measure(name, WHILE_RUNNING)
 
         self._each(sample, self.host_names)
 
@@ -420,22 +422,6 @@ def _sha256(path: Path) -> str:
 
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _started(result: Path) -> float | None:
-    """When the run started, in seconds since 1970 of its host's clock; None if the file does not say it."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    try:
-        metadata = pyarrow.parquet.read_metadata(result).metadata or {}
-        footer: dict[str, Any] = json.loads(metadata.get(b"iosonar", b"{}"))
-    except (pa.ArrowException, OSError, ValueError, RecursionError):
-        # The report says what is wrong with the file.
-        return None
-    run = footer.get("run")
-    nanoseconds = run.get("started_unix_ns") if isinstance(run, dict) else None
-    return nanoseconds / 1e9 if isinstance(nanoseconds, int) else None
 
 
 def _standing(status: RunStatus) -> str:

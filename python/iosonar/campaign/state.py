@@ -60,9 +60,18 @@ class InstanceState:
     """Whether it got its start, so that it may have changed the device."""
     exit_code: int | None = None
     reason: str = ""
+    boot_id: str = ""
+    """Of its host's kernel: another one after a restart."""
     clock_offset_s: float | None = None
+    """The host's CLOCK_MONOTONIC minus the controller's at the start; older results have CLOCK_REALTIME here."""
     clock_uncertainty_s: float | None = None
+    clock_drift_ppm: float | None = None
+    """How much faster the host's clock runs."""
+    clock_drift_uncertainty_ppm: float | None = None
+    clock_exchanges: int | None = None
     start_skew_s: float | None = None
+    """How much later than the common start it began; the truth differs by at most `start_skew_uncertainty_s`."""
+    start_skew_uncertainty_s: float | None = None
     device_state: dict[str, Any] | None = None
     """A sample of the device before the replay, if `state_sample` is set: its hash, its blocks, those that are zero."""
     summary: dict[str, Any] | None = None
@@ -234,13 +243,17 @@ def _parse(found: Any) -> LeafState:
 def _instance(found: Any) -> InstanceState:
     if not isinstance(found, dict):
         raise ValueError("an instance is not an object")
-    names = ("host", "device", "device_original", "input", "input_sha256", "output", "state", "reason")
-    numbers = ("clock_offset_s", "clock_uncertainty_s", "start_skew_s")
+    names = ("host", "device", "device_original", "input", "input_sha256", "output", "state", "reason", "boot_id")
+    numbers = (
+        *("clock_offset_s", "clock_uncertainty_s", "clock_drift_ppm", "clock_drift_uncertainty_ppm"),
+        *("start_skew_s", "start_skew_uncertainty_s"),
+    )
     return InstanceState(
         **{name: _value(found, name, _text, "") for name in names},
         **{name: _value(found, name, _number, None) for name in numbers},
         began=_value(found, "began", _boolean, _value(found, "state", _text, "") == "done"),
         exit_code=_value(found, "exit_code", _integer, None),
+        clock_exchanges=_value(found, "clock_exchanges", _integer, None),
         device_state=_value(found, "device_state", _object, None),
         summary=_value(found, "summary", _object, None),
     )

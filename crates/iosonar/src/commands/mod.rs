@@ -11,6 +11,7 @@ use crate::program::Program;
 
 mod cache;
 mod check;
+mod clock;
 mod completions;
 mod convert;
 mod demo;
@@ -55,6 +56,8 @@ pub enum Command {
     Recover(recover::Args),
     Limit(limit::Args),
     Check(check::Args),
+    #[command(hide = true)]
+    Clock(clock::Args),
     Completions(completions::Args),
     Man(man::Args),
     #[command(external_subcommand)]
@@ -89,6 +92,7 @@ impl Command {
             Self::Recover(args) => args.run(),
             Self::Limit(args) => args.run(program),
             Self::Check(args) => args.run(),
+            Self::Clock(args) => args.run(),
             Self::Completions(args) => args.run(program),
             Self::Man(args) => args.run(program),
             Self::External(words) => external::run(&words, program),

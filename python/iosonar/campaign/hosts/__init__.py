@@ -1,7 +1,8 @@
 """Hosts of a campaign: commands, files, clocks and detached runs on other machines, by OpenSSH."""
 
+from .clock import Bounds, ClockError, Exchange, HostClock
 from .host import (
-    ClockOffset,
+    ClockReading,
     Completed,
     ConnectionLostError,
     DetachedRun,
@@ -16,11 +17,15 @@ from .run import RemoteRun
 
 __all__ = [
     "LOCALHOST",
-    "ClockOffset",
+    "Bounds",
+    "ClockError",
+    "ClockReading",
     "Completed",
     "ConnectionLostError",
     "DetachedRun",
+    "Exchange",
     "Host",
+    "HostClock",
     "HostError",
     "HostSample",
     "Hosts",

@@ -9,6 +9,8 @@ from typing import Any, Literal, Protocol
 
 from iosonar.errors import UserError
 
+from .clock import Exchange
+
 
 class HostError(UserError):
     """An error of one host; its text begins with the host's name."""
@@ -60,12 +62,13 @@ class Completed:
 
 
 @dataclass(frozen=True)
-class ClockOffset:
-    """The host's CLOCK_REALTIME minus the controller's."""
+class ClockReading:
+    """Some exchanges with a host's clock."""
 
-    offset_s: float
-    uncertainty_s: float
-    """The true offset differs by at most this: half of the fastest round trip."""
+    boot_id: str
+    """Of the kernel: another one after a restart."""
+    exchanges: tuple[Exchange, ...]
+    """None of the controller itself, whose clock needs no measurement."""
 
 
 @dataclass(frozen=True)
@@ -155,8 +158,8 @@ class Host(Protocol):
     def expand(self, pattern: str) -> list[str]:
         """The paths there that match a pattern of the shell, in ASCII order; nothing else is evaluated."""
 
-    def clock(self) -> ClockOffset:
-        """Measures the offset of its clock."""
+    def clock(self, exchanges: int = 40) -> ClockReading:
+        """Asks for its clocks, many times over one connection."""
 
     def watch(self) -> HostSample:
         """Its load and free space."""

@@ -187,9 +187,10 @@ verb_expand() {
     return 0
 }
 
-# clock: answers each line with the time.
+# clock PROGRAM: prints the id of the boot, then answers each line with the clocks.
 verb_clock() {
-    while read -r line; do date +%s.%N; done
+    echo "$boot"
+    "$1" clock
 }
 
 # watch: prints the load and the free bytes of the temporary directory.

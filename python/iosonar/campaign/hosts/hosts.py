@@ -16,7 +16,7 @@ from iosonar.campaign.undo import Undo
 from iosonar.errors import UserError
 
 from .connection import NoConnection, SharedConnection
-from .host import ClockOffset, Completed, HostError
+from .host import ClockReading, Completed, HostError
 from .names import checked_host
 from .session import Note
 from .shell_host import ShellHost
@@ -43,9 +43,9 @@ class LocalHost(ShellHost):
         """The controller's own."""
         return str(own_program())
 
-    def clock(self) -> ClockOffset:
-        """No offset."""
-        return ClockOffset(0.0, 0.0)
+    def clock(self, exchanges: int = 0) -> ClockReading:
+        """No exchanges: it is the controller's clock."""
+        return ClockReading(Path("/proc/sys/kernel/random/boot_id").read_text().strip(), ())
 
 
 class SshHost(ShellHost):

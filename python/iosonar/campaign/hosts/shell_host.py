@@ -13,14 +13,16 @@ from iosonar.campaign.undo import Undo
 from iosonar.errors import UserError
 
 from .calls import Pipes
+from .clock import Exchange
 from .connection import Connection
 from .files import Files, sha256_of
-from .host import ClockOffset, Completed, HostError, HostSample, RunStatus
+from .host import ClockReading, Completed, HostError, HostSample, RunStatus
 from .names import checked_run
 from .run import RemoteRun, parsed_status
 from .session import HostSession, Note
 
-_EXCHANGES = 40
+EXCHANGES = 40
+"""Before and after a run; the first ones are slower, as everything is read into the memory."""
 _LONGEST_MEASUREMENT_S = 2.0
 
 
@@ -142,23 +144,23 @@ class ShellHost:
         """The paths there that match a pattern of the shell, in ASCII order; nothing else is evaluated."""
         return sorted(self.session.checked(["expand", pattern], f"cannot expand {pattern}").text.split("\0")[:-1])
 
-    def clock(self) -> ClockOffset:
-        """Measures the offset of its clock: many exchanges over one connection, of which the fastest counts."""
-        offsets: list[ClockOffset] = []
+    def clock(self, exchanges: int = EXCHANGES) -> ClockReading:
+        """Asks for its clocks, many times over one connection."""
+        boots: list[bytes] = []
+        found: list[Exchange] = []
 
         def measure(pipes: Pipes) -> None:
+            boots.append(pipes.stdout.readline().strip())
             until = time.monotonic() + _LONGEST_MEASUREMENT_S
-            for _ in range(_EXCHANGES):
-                if (offset := _offset(pipes)) is None:
-                    return
-                offsets.append(offset)
+            while len(found) < exchanges and (exchange := _exchange(pipes)) is not None:
+                found.append(exchange)
                 if time.monotonic() > until:
                     return
 
-        self.session.checked(["clock"], "cannot read its clock", exchange=measure)
-        if not offsets:
-            raise HostError(self.name, "cannot read its clock: date has no nanoseconds there; install GNU coreutils")
-        return min(offsets, key=lambda each: each.uncertainty_s)
+        self.session.checked(["clock", self.program()], "cannot read its clock", exchange=measure)
+        if not found:
+            raise HostError(self.name, "cannot read its clock: iosonar does not answer there")
+        return ClockReading(boots[-1].decode(errors="replace"), tuple(found))
 
     def watch(self) -> HostSample:
         """Its load and free space."""
@@ -222,15 +224,14 @@ class ShellHost:
         self.session.close()
 
 
-def _offset(pipes: Pipes) -> ClockOffset | None:
+def _exchange(pipes: Pipes) -> Exchange | None:
     """One exchange with the verb `clock`."""
-    before = time.time_ns()
+    sent = time.monotonic_ns()
     pipes.stdin.write(b"\n")
     pipes.stdin.flush()
     answer = pipes.stdout.readline()
-    after = time.time_ns()
-    seconds, _, fraction = answer.strip().partition(b".")
-    if not (seconds.isdigit() and len(fraction) == 9 and fraction.isdigit()):
+    received = time.monotonic_ns()
+    since_boot, _, since_1970 = answer.strip().partition(b" ")
+    if not (since_boot.isdigit() and since_1970.isdigit()):
         return None
-    there = int(seconds) * 10**9 + int(fraction)
-    return ClockOffset((2 * there - before - after) / 2e9, (after - before) / 2e9)
+    return Exchange(sent, int(since_boot), received, int(since_1970))

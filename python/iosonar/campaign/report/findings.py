@@ -10,6 +10,7 @@ from iosonar.campaign.report.analysis import Analysis
 from iosonar.campaign.report.effects import Effect, Interaction, MetricAnalysis
 from iosonar.campaign.report.factors import LEVEL
 from iosonar.campaign.report.results import LeafResult
+from iosonar.campaign.report.starts import sentences
 from iosonar.figures.model import Severity
 from iosonar.report.gate import Fidelity
 from iosonar.report.page import Banner
@@ -203,6 +204,9 @@ def banners(analysis: Analysis) -> Iterator[Banner]:
         text = ", ".join(f"{leaf.name} (× {units.number(leaf.wrap_factor, 2)})" for leaf in wrapped[:MAX_LISTED])
         how = "the load reaches beyond the device: the same sectors are accessed more often, and caches look better"
         yield Banner(Severity.WARNING, f"{text}{_more(wrapped)}; {how}.", "Wrapped around:")
+    if hosts := [text for leaf in analysis.leaves for text in sentences(plain(leaf.name), leaf.starts)]:
+        more = f"; and {len(hosts) - MAX_LISTED} more" if len(hosts) > MAX_LISTED else ""
+        yield Banner(Severity.WARNING, f"{'; '.join(hosts[:MAX_LISTED])}{more}.", "Hosts:")
     missing = [leaf for leaf in analysis.leaves if not leaf.done]
     if missing:
         text = "; ".join(

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from iosonar import units
 from iosonar.campaign.report import gate as gates
+from iosonar.campaign.report import starts
 from iosonar.campaign.report.analysis import Analysis, analyse_campaign
 from iosonar.campaign.report.answers import answers
 from iosonar.campaign.report.effects import Effect
@@ -140,7 +141,11 @@ def campaign_page(analysis: Analysis, judged: gates.Gate, directory: Path, name:
             "Leaves",
             LEAVES + about_dashes(analysis.leaves),
             of_leaves,
-            tuple(table for table in (_leaves(analysis, directory), _findings(analysis, directory)) if table.rows),
+            tuple(
+                table
+                for table in (_leaves(analysis, directory), _findings(analysis, directory), _starts(analysis))
+                if table.rows
+            ),
         ),
     )
     summary = Summary(
@@ -235,6 +240,14 @@ def _leaves(analysis: Analysis, directory: Path) -> Table:
     )
     links = tuple(_link(leaf, directory) for leaf in analysis.leaves)
     return Table("", columns, rows, links)
+
+
+def _starts(analysis: Analysis) -> Table:
+    """When each instance of leaves with several hosts began."""
+    several = [leaf for leaf in analysis.leaves if len({each.host for each in leaf.starts}) > 1]
+    found = tuple(row for leaf in several for row in starts.rows(plain(leaf.name), leaf.starts))
+    columns = ("leaf", "host", "device", "start skew", "began as", "clock drift", "state")
+    return Table("Starts by the controller's clock: ranges cannot be ordered", columns, found)
 
 
 def _findings(analysis: Analysis, directory: Path) -> Table:
@@ -340,6 +353,7 @@ def _leaf_json(leaf: LeafResult, analysis: Analysis) -> dict[str, Any]:
         "slow_devices": list(leaf.slow),
         "diagnosis": [each.number for each in leaf.findings],
         "wrap_factor": leaf.wrap_factor,
+        "starts": [vars(each) for each in leaf.starts],
     }
 
 

@@ -14,6 +14,7 @@ from iosonar.campaign.names import OF_CALLS
 from iosonar.campaign.report.cache import Cache
 from iosonar.campaign.report.found import Found, found_in
 from iosonar.campaign.report.results_of_calls import measured_calls
+from iosonar.campaign.report.starts import Start
 from iosonar.diagrams import Options, Study
 from iosonar.diagrams.devices import slow_devices
 from iosonar.errors import UserError
@@ -106,6 +107,8 @@ class LeafResult:
     """Those of its replays; None if unknown."""
     common_options: tuple[str, ...] | None = None
     """What they would be without the confs of its path."""
+    starts: tuple[Start, ...] = ()
+    """How its instances began."""
 
     @property
     def done(self) -> bool:
@@ -198,6 +201,7 @@ def _read(name: str, path: tuple[str, ...], directory: Path, measured: _Measured
         wrap_factor=max((outcome.wrap_factor(each, found.options or ()) for each in found.instances), default=0.0),
         options=_escaped(found.options),
         common_options=_escaped(found.common_options),
+        starts=tuple(map(Start.of, found.instances)),
     )
     if not files:
         return known
