@@ -10,7 +10,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 SUFFIXES = {".rs", ".py", ".md", ".sh", ".conf", ".toml", ".c", ".h", ".js", ".css", ".bash"}
-# The list itself, texts of others and names of their files, records of experiments, and the old names of columns and keys.
+# The list itself, texts of others, names of their files, records of experiments, the old names of columns and keys.
 LEFT_OUT = (
     "tools/words.txt",
     "fuzz/seeds/",
