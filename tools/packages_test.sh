@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Installs the packages in dist/ in a new Debian without network, runs iosonar there, and removes them; as root.
+# tools/packages_test.sh [DIRECTORY]: installs the packages in dist/, or in that directory, in a new Debian without network,
+# runs iosonar there, and removes them; as root.
 # The rpm of the binary is installed in an empty directory: it needs nothing else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+dist=$(realpath "${1:-dist}")
 base=target/packages/debian root=$PWD/target/packages/root
 [ "$(id -u)" = 0 ] || { echo "packages-test needs root, for chroot" >&2; exit 1; }
 [ -x "$base/usr/bin/dpkg" ] || debootstrap --variant=minbase --include=python3 "${DEBIAN:-bookworm}" "$base"
@@ -18,12 +20,12 @@ gone() {
 }
 
 say lintian
-lintian --fail-on error --suppress-tags bad-distribution-in-changes-file dist/*.deb
+lintian --fail-on error --suppress-tags bad-distribution-in-changes-file "$dist"/*.deb
 
 say "rpm of the binary, in an empty directory"
 fresh
 rpm --root "$root" --dbpath /var/lib/rpm --initdb
-rpm --root "$root" --dbpath /var/lib/rpm --install --ignorearch dist/iosonar-[0-9]*.rpm
+rpm --root "$root" --dbpath /var/lib/rpm --install --ignorearch "$dist"/iosonar-[0-9]*.rpm
 mkdir -p "$root/proc" "$root/dev" "$root/tmp" "$root/sys"
 inside /usr/bin/iosonar --version
 inside /usr/bin/iosonar generate poisson /load.parquet --rate 1000 --duration 2s --span 64M
@@ -36,7 +38,7 @@ say "debs in Debian"
 fresh
 cp -a "$base/." "$root"
 mkdir -p "$root/packages"
-cp dist/*.deb "$root/packages"
+cp "$dist"/*.deb "$root/packages"
 inside sh -c 'dpkg --install packages/iosonar_*.deb'
 inside sh -c 'cd /tmp && iosonar generate poisson load.parquet --rate 1000 --duration 2s --span 64M &&
     truncate -s 64M target && iosonar device wipe target >/dev/null && iosonar replay load.parquet --target target --output run.parquet'
@@ -52,7 +54,7 @@ gone
 
 say "rpm of the workbench, in Debian"
 rpm --root "$root" --dbpath /var/lib/rpm --initdb
-rpm --root "$root" --dbpath /var/lib/rpm --install --nodeps dist/iosonar-[0-9]*.rpm dist/iosonar-workbench-*.rpm
+rpm --root "$root" --dbpath /var/lib/rpm --install --nodeps "$dist"/iosonar-[0-9]*.rpm "$dist"/iosonar-workbench-*.rpm
 inside sh -c 'mkdir -p /demo && cd /demo && iosonar demo' >target/packages/demo.log || { cat target/packages/demo.log; exit 1; }
 ls -l "$root"/demo/demo/*.html
 rpm --root "$root" --dbpath /var/lib/rpm --erase --nodeps iosonar-workbench iosonar
