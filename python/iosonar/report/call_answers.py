@@ -280,6 +280,9 @@ def what_next(asked: Asked) -> Answer:
     if not asked.side.is_run:
         text = "Replay it on the storage that you want to judge: `iosonar files prepare`, then `iosonar files replay`."
         return Answer(question, Severity.NEUTRAL, text)
+    if asked.judgement.doubt and not asked.judgement.is_fake:
+        text = "Replay it again, faithfully: stop other programs, and leave a processor to the replayer (`--isolate`)."
+        return Answer(question, Severity.NEUTRAL, text)
     text = "Compare it with its trace, or with a replay on another storage: `iosonar compare`."
     return Answer(question, Severity.NEUTRAL, text)
 
