@@ -44,7 +44,10 @@ def test_a_saturated_run_names_the_rate(open_study: OpenStudy) -> None:
         assert limit.number in ("S03", "S17") and limit.severity in (Severity.WARNING, Severity.BAD)
         assert "500 requests/s" in of(study, "From which rate").text
         # None stands out, as all are slow: no praise.
-        assert of(study, "What are the slow").severity is not Severity.GOOD
+        slow = of(study, "What are the slow")
+        assert slow.severity is not Severity.GOOD and "as all wait for the storage" in slow.text
+        # Delays that grow because too much is demanded are no change of the storage.
+        assert "the load demanded more than the storage completed" in of(study, "Did the load").text
 
 
 @pytest.mark.parametrize("run", [{"statistics": STATISTICS | {"within_pct": {"10": 1, "50": 42, "100": 50}}}])
@@ -95,3 +98,17 @@ def test_an_answer_is_not_repeated(open_study: OpenStudy) -> None:
     with open_study(rows) as study:
         texts = [each.text for each in answers(study)]
     assert len(set(texts)) == len(texts)
+
+
+def test_reads_of_zeros_are_no_cache_and_no_preparation(open_study: OpenStudy) -> None:
+    statistics = STATISTICS | {"zero_reads": 1900, "reads_checked": 2000}
+    with open_study(ROWS, run={"statistics": statistics}) as study:
+        cache, prepared = of(study, "Is it the cache"), of(study, "Was the target")
+    assert cache.text.startswith("Not known: reads of areas that were never written")
+    assert prepared.text == "No. 1,900 of 2,000 reads (95.0 %) returned only zeros." and prepared.number == "S12"
+
+
+def test_names_in_code_are_not_explained() -> None:
+    assert Explained().html("<code>steady</code>, steady") == (
+        '<code>steady</code>, <abbr title="Latency no longer drifts: the warm-up is over">steady</abbr>'
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Thread
 
@@ -12,6 +12,7 @@ from iosonar.table.embedded import connect
 from iosonar.table.engine import EngineOptions
 from iosonar.table.views import define_views
 from iosonar.view.figures import Figures
+from iosonar.view.findings import Findings
 from iosonar.view.index import index_of
 from iosonar.view.page import View
 from iosonar.view.server import Server
@@ -19,14 +20,19 @@ from iosonar.view.table import Table
 
 
 @contextmanager
-def viewed(run: Path, caches: Path) -> Iterator[View]:
-    """The view of a run or load."""
+def viewed(run: Path, caches: Path, diagnosis: str = "") -> Iterator[View]:
+    """The view of a run or load; `diagnosis` is what `iosonar diagnose --json` prints of it."""
     with open_files([run]) as (files, spill), connect(spill, EngineOptions("512MiB")) as connection:
         [file] = files
         define_views(connection, files)
         index, _ = index_of(file, connection, caches, lambda what, share: None)
         is_run = file.kind.is_run
-        yield View(Figures(index, file.name, is_run=is_run), file.name, Table(file, connection, spill))
+        figures, table = Figures(index, file.name, is_run=is_run), Table(file, connection, spill)
+        if not diagnosis:
+            yield View(figures, file.name, table)
+            return
+        with closing(Findings(["printf", "%s", diagnosis], figures.names)) as findings:
+            yield View(figures, file.name, table, None, findings)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 import webbrowser
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +14,8 @@ import typer
 
 from iosonar.cli.parser import Command
 from iosonar.cli.run import guarded, print_error, print_skipped_rows, start, write
-from iosonar.errors import UserError
+from iosonar.cli.times import moment
+from iosonar.errors import UsageError, UserError
 from iosonar.figures.palette import Theme
 
 EXAMPLES = """
@@ -27,11 +28,15 @@ is gone.
 \b
 Examples:
   iosonar view run.replay.parquet
+  iosonar view run.replay.parquet --figure latency.realtime --from 10 --to 12
   iosonar view --follow run.replay.parquet     # while the replay goes on
   iosonar view mysql.load.gz --port 8080
 
 Exit codes: 0 ended with Ctrl-C, 1 failed, 2 the command line was wrong.
 """
+
+DIAGNOSE = "import sys; from iosonar.cli.diagnose import main; sys.exit(main())"
+"""The program `iosonar-diagnose`, wherever it is installed."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -40,6 +45,13 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 def view(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run or load; with --follow, a run or its journal.")],
     follow: Annotated[bool, typer.Option("--follow", help="Show a replay that goes on.")] = False,
+    figure: Annotated[
+        str, typer.Option(metavar="NAME", help="The address leads to this diagram, such as latency.realtime.")
+    ] = "",
+    from_: Annotated[
+        float | None, typer.Option("--from", metavar="TIME", parser=moment, help="… zoomed in from this time: 90, 2m.")
+    ] = None,
+    to: Annotated[float | None, typer.Option("--to", metavar="TIME", parser=moment, help="… up to this time.")] = None,
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="0 is any.")] = 0,
     browser: Annotated[
         bool, typer.Option("--browser", help="Open a browser; other users of this machine may see the address.")
@@ -56,13 +68,18 @@ def view(
 
     def work() -> None:
         if follow:
+            if figure or from_ is not None or to is not None:
+                raise UsageError("--figure, --from, --to: not with --follow")
             _follow(run, port, theme, browser=browser)
             return
+        if (from_ is None) != (to is None) or (from_ is not None and to is not None and not from_ < to):
+            raise UsageError("--from, --to: both, and in this order")
         from iosonar.table import open_files
         from iosonar.table.embedded import connect
         from iosonar.table.engine import EngineOptions
         from iosonar.table.views import define_views
         from iosonar.view.figures import Figures
+        from iosonar.view.findings import Findings, place
         from iosonar.view.index import cache_directory, index_of
         from iosonar.view.page import View
         from iosonar.view.table import Table
@@ -76,8 +93,15 @@ def view(
             with _Progress() as progress:
                 found, _ = index_of(file, connection, index or cache_directory(), progress)
             is_run = file.kind.is_run
-            shown = View(Figures(found, file.name, is_run=is_run), file.name, Table(file, connection, spill), theme)
-            serve(shown, port, browser=browser)
+            figures = Figures(found, file.name, is_run=is_run)
+            name = figure or figures.names[0]
+            if name not in figures.names:
+                raise UserError(f"there is no diagram {name}: {', '.join(figures.names)}")
+            at = place(name, from_, to) if figure or from_ is not None else ""
+            command = [sys.executable, "-c", DIAGNOSE, "--json", "--memory", memory, "--", os.fspath(run)]
+            with closing(Findings(command, figures.names)) as findings:
+                shown = View(figures, file.name, Table(file, connection, spill), theme, findings)
+                serve(shown, port, browser=browser, at=at)
 
     guarded("view", work)
 
@@ -92,8 +116,8 @@ def _follow(run: Path, port: int, theme: Theme | None, *, browser: bool) -> None
         serve(view, port, browser=browser)
 
 
-def serve(shown: object, port: int, *, browser: bool) -> None:
-    """Serves a view until the user ends it."""
+def serve(shown: object, port: int, *, browser: bool, at: str = "") -> None:
+    """Serves a view until the user ends it; its address leads to a place."""
     from iosonar.view.page import View
     from iosonar.view.server import Server
 
@@ -103,10 +127,11 @@ def serve(shown: object, port: int, *, browser: bool) -> None:
     except OSError as error:
         raise UserError(f"cannot listen on port {port}: {error.strerror or error}") from error
     with server:
-        write(f"{server.url}\n")
+        url = f"{server.url}#{at}" if at else server.url
+        write(f"{url}\n")
         print_error("Ctrl-C ends it.")
         if browser:
-            webbrowser.open(server.url)
+            webbrowser.open(url)
         server.serve_forever(poll_interval=0.2)
 
 

@@ -52,6 +52,27 @@ def command_of(finding: Finding, files: Sequence[str], view: str) -> str:
     return f"iosonar sql {shlex.join(map(plain, files))} {_quoted(query)}"
 
 
+VIEWED = (
+    "latency.realtime",
+    "latency.completed",
+    "latency.flying",
+    "overview.thrp",
+    "delay.setpoint",
+    "position.realtime",
+)
+"""The diagrams of `iosonar view`; the first one shows where others have their part."""
+
+
+def view_command(finding: Finding, file: str) -> str:
+    """The command that opens the part of a diagram that shows a finding, to zoom in to single requests."""
+    evidence = finding.evidence
+    words = ["iosonar", "view", plain(file), "--figure"]
+    words.append(evidence.diagram if evidence.diagram in VIEWED else VIEWED[0])
+    if evidence.from_s is not None and evidence.to_s is not None and evidence.from_s < evidence.to_s:
+        words += ["--from", f"{evidence.from_s:.9g}", "--to", f"{evidence.to_s:.9g}"]
+    return shlex.join(words)
+
+
 def _not_checked(missing: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
     """Those of the same reason together."""
     reasons: dict[str, list[str]] = {}

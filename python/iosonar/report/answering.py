@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from iosonar import units
@@ -18,9 +18,10 @@ FAR = 10.0
 """Requests or calls stand out if so many times as slow as the median."""
 
 
-def of_finding(question: str, finding: Finding) -> Answer:
-    """A finding as an answer: what was seen, and where."""
-    return Answer(question, SEVERITIES[finding.severity], finding.seen, finding.evidence.diagram, finding.number)
+def of_finding(question: str, finding: Finding, lead: str = "") -> Answer:
+    """A finding as an answer: what was seen after `lead`, and where."""
+    text = f"{lead}{finding.seen}"
+    return Answer(question, SEVERITIES[finding.severity], text, finding.evidence.diagram, finding.number)
 
 
 def not_known(question: str, why: str) -> Answer:
@@ -60,18 +61,21 @@ def tail_of(count: int) -> tuple[float, str]:
     return share, "the slowest one" if share == 1.0 else f"p{share * 100:g}"
 
 
-def finished(found: Sequence[Answer], is_fake: bool) -> tuple[Answer, ...]:
+def finished(found: Sequence[Answer], is_fake: bool, findings: Sequence[Finding]) -> tuple[Answer, ...]:
     """Answers without praise of a made-up device, which is neither good nor bad, and without repetition."""
     praise = Severity.NEUTRAL if is_fake else Severity.GOOD
-    return tuple(
-        replace(each, severity=praise) if each.severity is Severity.GOOD else each for each in without_repetition(found)
-    )
+    once = without_repetition(found, {each.number: each.seen for each in findings})
+    return tuple(replace(each, severity=praise) if each.severity is Severity.GOOD else each for each in once)
 
 
-def without_repetition(found: Sequence[Answer]) -> Iterator[Answer]:
-    """The answers; a finding that another answer has is not repeated."""
-    seen: dict[str, str] = {}
+def without_repetition(found: Sequence[Answer], seen: Mapping[str, str]) -> Iterator[Answer]:
+    """The answers. What was `seen`, by the number of its finding, is said once."""
+    first: dict[str, str] = {}
     for each in found:
-        before = seen.setdefault(each.text, each.question)
-        same = f"See the answer to “{before}”." if before != each.question and each.number else ""
-        yield replace(each, text=same) if same else each
+        text = seen.get(each.number, "")
+        if not text or not each.text.endswith(text):
+            yield each
+            continue
+        question = first.setdefault(each.number, each.question)
+        same = f"{each.text.removesuffix(text)}See the answer to “{question}”."
+        yield replace(each, text=same) if question != each.question else each

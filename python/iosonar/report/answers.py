@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from iosonar import units
@@ -36,11 +36,14 @@ from iosonar.study.steady import steadiness
 
 LIMITS = ("S17", "S18", "S02", "S09", "S11", "S19", "S05", "S08", "S21", "S16", "S03", "S20")
 """What limits a storage, or hides its limit: the most direct cause first."""
-SLOW = ("S06", "S07", "S09", "S02", "S10", "S08", "S21", "S16", "S01")
+NO_LIMIT = ("S11", "S09", "S08", "S21", "S16")
+"""Of these, those that slow requests down, though all that was demanded may be completed."""
+SLOW = ("S06", "S07", "S09", "S11", "S02", "S10", "S08", "S21", "S16", "S01")
 CACHE = ("S02", "S01", "S12")
 CHANGED = ("S02", "S18", "S09")
 """The storage changed during the run."""
 PREPARED = ("S12", "S13", "S15")
+UNWRITTEN, SATURATED = "S12", ("S03", "S17")
 REPLAYER = "S20"
 """It hides the limit of the storage."""
 TO_TRY = "; try, "
@@ -77,7 +80,8 @@ class Asked:
 def answers(study: Study) -> tuple[Answer, ...]:
     """The answers to all questions, in their order."""
     asked = Asked(study)
-    return finished([answer(asked) for answer in QUESTIONS], asked.judgement.is_fake)
+    found = [answer(asked) for answer in QUESTIONS]
+    return finished(found, asked.judgement.is_fake, asked.diagnosis.findings)
 
 
 def is_valid(asked: Asked) -> Answer:
@@ -93,8 +97,11 @@ def what_limits(asked: Asked) -> Answer:
     """The most direct cause of a limit, or how much the storage delivered without one."""
     question = "What limits the storage?"
     if found := asked.first(LIMITS):
-        answer = of_finding(question, found)
-        return replace(answer, text=f"Not known. {answer.text}") if found.number == REPLAYER else answer
+        if found.number == REPLAYER:
+            return of_finding(question, found, "Not known. ")
+        all_done = found.number in NO_LIMIT and asked.study.has_demand
+        lead = "No limit was reached: it completed all that was demanded, but slowly. " if all_done else ""
+        return of_finding(question, found, lead)
     if asked.doubt:
         return not_known(question, asked.doubt)
     study, found_rate = asked.study, summary_of(asked.study).rate_per_s
@@ -144,7 +151,12 @@ def which_are_slow(asked: Asked) -> Answer:
         return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}. {upper(times)}.", "latency.realtime")
     if long := asked.judgement["slow_for_device"].sentence:
         return Answer(question, Severity.WARNING, f"{long}.", "latency.realtime")
-    text = "They have no cause in common that was found" if factor >= FAR else "None stand out"
+    all_wait = bool(asked.first(SATURATED))
+    text = (
+        "They have no cause in common that was found"
+        if factor >= FAR
+        else f"None stand out{', as all wait for the storage' if all_wait else ''}"
+    )
     # Where all requests wait for a limit, that none stands out is no praise.
     praise = factor < FAR and not asked.first(LIMITS)
     severity = Severity.GOOD if praise else Severity.NEUTRAL
@@ -155,7 +167,7 @@ def is_one_device_slow(asked: Asked) -> Answer:
     """The slow one of several devices."""
     question, devices = "Is one device slower?", len(asked.study.devices)
     if found := asked.first(("S11",)):
-        return of_finding(question, found)
+        return of_finding(question, found, "Yes. ")
     if devices < 2:
         return Answer(question, Severity.NEUTRAL, "The run has one device.")
     if asked.doubt:
@@ -168,8 +180,12 @@ def is_one_device_slow(asked: Asked) -> Answer:
 def is_it_the_cache(asked: Asked) -> Answer:
     """What a cache did."""
     question = "Is it the cache?"
-    if found := asked.first(CACHE):
-        return of_finding(question, found)
+    found = asked.first(CACHE)
+    if found and found.number == UNWRITTEN:
+        text = "Not known: reads of areas that were never written are fast without a cache."
+        return Answer(question, SEVERITIES[found.severity], text, number=found.number)
+    if found:
+        return of_finding(question, found, "Yes. ")
     if asked.doubt:
         return not_known(question, asked.doubt)
     return Answer(
@@ -181,7 +197,7 @@ def did_load_or_storage_change(asked: Asked) -> Answer:
     """Beside the original if there is one; else over the run."""
     question, study = "Did the load or the storage change?", asked.study
     if change := asked.first(CHANGED):
-        return of_finding(question, change)
+        return of_finding(question, change, "The storage. ")
     if asked.doubt:
         return not_known(question, asked.doubt)
     if original_beside(study):
@@ -194,6 +210,9 @@ def did_load_or_storage_change(asked: Asked) -> Answer:
         load = "the load is the same" if speedups == {1} else "the load is faster or slower as well (`--speedup`)"
         text = f"{clear[0].quantity.name} at {one.metric} changed by {units.change_or_factor(one.change)}; {load}."
         return Answer(question, Severity.NEUTRAL, f"Compared with the original, {text}")
+    if saturated := asked.first(SATURATED):
+        text = "Not known: the load demanded more than the storage completed, so that times change by themselves."
+        return Answer(question, Severity.NEUTRAL, text, number=saturated.number)
     steady = steadiness(study) if study.distribution(LATENCY) else None
     if steady and steady.grade is Grade.WARNING:
         text = f"The latency changed during the run: {_lower(_first(steady.text))}."
@@ -206,7 +225,7 @@ def was_target_prepared(asked: Asked) -> Answer:
     """Whether the target was filled, large enough, and as before."""
     question = "Was the target prepared?"
     if found := asked.first(PREPARED):
-        return of_finding(question, found)
+        return of_finding(question, found, "No. ")
     if asked.judgement.is_fake:
         return Answer(question, Severity.NEUTRAL, "There was no target.")
     if asked.judgement["zero_reads"].grade is None:

@@ -82,7 +82,7 @@ def call_answers(study: CallStudy) -> tuple[Answer, ...]:
     if not study.is_single or not study.calls:
         return ()
     asked = Asked(study)
-    return finished([answer(asked) for answer in QUESTIONS], asked.judgement.is_fake)
+    return finished([answer(asked) for answer in QUESTIONS], asked.judgement.is_fake, asked.diagnosis.findings)
 
 
 def is_valid(asked: Asked) -> Answer:
@@ -288,6 +288,9 @@ def what_next(asked: Asked) -> Answer:
         return Answer(question, Severity.NEUTRAL, worst.advice[0], number=worst.number)
     if not asked.side.is_run:
         text = "Replay it on the storage that you want to judge: `iosonar files prepare`, then `iosonar files replay`."
+        return Answer(question, Severity.NEUTRAL, text)
+    if asked.judgement.doubt and not asked.judgement.is_fake:
+        text = "Replay it again, faithfully: stop other programs, and leave a processor to the replayer (`--isolate`)."
         return Answer(question, Severity.NEUTRAL, text)
     text = "Compare it with its trace, or with a replay on another storage: `iosonar compare`."
     return Answer(question, Severity.NEUTRAL, text)

@@ -8,7 +8,7 @@ from iosonar.figures.model import Severity
 from iosonar.findings.diagnosis import Diagnosis
 from iosonar.findings.finding import Finding
 from iosonar.findings.finding import Severity as Matters
-from iosonar.findings.text import command_of
+from iosonar.findings.text import command_of, view_command
 from iosonar.report.page import ShownFinding
 
 SEVERITIES = {Matters.INFO: Severity.NEUTRAL, Matters.WARNING: Severity.WARNING, Matters.BAD: Severity.BAD}
@@ -39,4 +39,6 @@ def _details(finding: Finding, files: Sequence[str], view: str) -> Iterator[tupl
         yield "Ruled out", finding.ruled_out
     yield "Advice", finding.advice
     yield "Rows", (f"`{command_of(finding, files, view)}`",)
+    if view == "requests" and len(files) == 1:
+        yield "Single requests", (f"`{view_command(finding, files[0])}`",)
     yield "Sure", (f"{finding.confidence}: {finding.why_sure}",)

@@ -84,7 +84,7 @@ def _first_shown(summary: Summary, figures: Mapping[str, list[Figure]]) -> list[
             for figure in found:
                 if figure.name == finding.figure:
                     found.remove(figure)
-                    return [Section("first", f"Where {finding.head} shows", SHOWN, (figure,))]
+                    return [Section("first", f"Where {finding.head.partition(' ')[0]} shows", SHOWN, (figure,))]
     return []
 
 

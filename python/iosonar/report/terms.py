@@ -26,7 +26,8 @@ TERMS = {
 """Regular expressions of whole words, and what they mean."""
 
 _PATTERNS = [(re.compile(rf"(?<![\w.-])(?:{term})(?![\w-]|\.\d)"), meaning) for term, meaning in TERMS.items()]
-_OUTSIDE = re.compile(r"(<[^>]*>)")
+_OUTSIDE = re.compile(r"(<code>.*?</code>|<[^>]*>)")
+"""Tags, and code: names and commands are no prose."""
 
 
 class Explained:

@@ -17,6 +17,7 @@ from iosonar.figures.model import Cloud, Figure, NoteKind, Severity, Steps
 from iosonar.figures.palette import Theme
 from iosonar.report.page import Banner, Page, Section, Served, Summary, render
 from iosonar.view.figures import Figures
+from iosonar.view.findings import Findings
 from iosonar.view.lattice import Window
 from iosonar.view.selection import Box, request, selected
 from iosonar.view.server import Answer, Download, Html, Packed, Route
@@ -26,7 +27,7 @@ ASSETS = Path(__file__).parent / "assets"
 MAX_ROWS = 5_000_000
 """So many rows, or fewer, are saved as CSV: they need room in a temporary directory."""
 
-SCRIPTS = ("requests.js", "selection.js", "view.js")
+SCRIPTS = ("requests.js", "selection.js", "view.js", "findings.js")
 
 
 class View:
@@ -34,8 +35,16 @@ class View:
 
     follows = False
 
-    def __init__(self, figures: Figures, title: str, table: Table | None = None, theme: Theme | None = None) -> None:
+    def __init__(
+        self,
+        figures: Figures,
+        title: str,
+        table: Table | None = None,
+        theme: Theme | None = None,
+        findings: Findings | None = None,
+    ) -> None:
         self.figures, self.title, self.table, self.theme = figures, title, table, theme
+        self.findings = findings
         self.lock = Lock()
         """Held while numbers are read: memory is needed for one window at a time."""
 
@@ -48,6 +57,8 @@ class View:
             "selection": self.selection,
             "state": self.state,
         }
+        if self.findings:
+            found["findings"] = self.findings.answer
         if self.table:
             found |= {"rows.csv": self.rows, "selected.load.parquet": self.load}
         return found
@@ -65,6 +76,7 @@ class View:
         )
         style, panel = (self._asset(name) for name in ("view.css", "panel.html"))
         panel = panel.replace("FOLLOWS", "yes" if self.follows else "no")
+        panel = panel.replace("FINDS", "yes" if self.findings else "no")
         served = Served(nonce, tuple(map(self._asset, SCRIPTS)), style, panel)
         return Html(render(page, self.theme, served), nonce)
 

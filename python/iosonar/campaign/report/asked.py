@@ -82,7 +82,8 @@ class Asked:
 
 def finished(found: Sequence[Answer]) -> tuple[Answer, ...]:
     """Answers without repetition; the page has no place to which a finding's number leads."""
-    return tuple(replace(each, number="") for each in without_repetition(found))
+    seen = {each.number: each.text for each in found if each.number}
+    return tuple(replace(each, number="") for each in without_repetition(found, seen))
 
 
 def of_leaves(asked: Asked, question: str, numbers: Sequence[str]) -> Answer | None:

@@ -159,9 +159,14 @@ def campaign_page(analysis: Analysis, judged: gates.Gate, directory: Path, name:
     return Page(summary, sections)
 
 
+def _name(level: str) -> str:
+    """A level, whose words are names: the page explains no terms in them."""
+    return f"`{plain(level)}`"
+
+
 def _lead(analysis: Analysis) -> str:
     factors = [
-        f"{short(name)} ({', '.join(map(plain, factor.levels[:6]))}{' …' if len(factor.levels) > 6 else ''})"
+        f"{short(name)} ({', '.join(map(_name, factor.levels[:6]))}{' …' if len(factor.levels) > 6 else ''})"
         for name, factor in zip(factor_names(analysis), analysis.factors.reported, strict=True)
     ]
     done = sum(leaf.done for leaf in analysis.leaves)
