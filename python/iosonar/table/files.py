@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iosonar.errors import UserError
+from iosonar.table.dataset import files_in
 from iosonar.table.engine import Engine
 from iosonar.table.source import SourceFile
 from iosonar.table.temporary import temporary_directory
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_files(paths: Sequence[Path]) -> Iterator[tuple[tuple[SourceFile, ...], Path]]:
-    """Opens files in any format; yields them and a directory to spill to.
+    """Opens files in any format, and all Parquet files of directories; yields them and a directory to spill to.
 
     Temporary files are removed at the end.
     """
@@ -30,7 +31,7 @@ def open_files(paths: Sequence[Path]) -> Iterator[tuple[tuple[SourceFile, ...], 
         directory = stack.enter_context(temporary_directory())
         converted = directory / "converted"
         converted.mkdir()
-        yield tuple(open_validated(path, converted, stack) for path in paths), directory / "spill"
+        yield tuple(open_validated(path, converted, stack) for path in files_in(paths)), directory / "spill"
 
 
 def read(file: SourceFile, engine: Engine) -> ir.Table:
