@@ -45,7 +45,7 @@ def test_a_directory_is_the_same_run_as_its_files(tmp_path: Path) -> None:
     parts = made(tmp_path / "run")
     with iosonar.open(tmp_path / "run") as whole, iosonar.open(*parts) as files:
         assert repr(whole.summary) == repr(files.summary)
-        assert whole.summary.requests == len(parts) * ROWS
+        assert whole.summary.rows == len(parts) * ROWS
         assert whole.verdict.as_json() == files.verdict.as_json()
         assert [each.given for each in whole.files] == sorted(parts)
 
@@ -73,8 +73,8 @@ def test_directories_without_parts_are_refused(tmp_path: Path) -> None:
 def test_more_parts_than_may_be_open_raise_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = made(tmp_path / "run")
     limits = [(dataset.RESERVED, 100_000)]
-    monkeypatch.setattr(dataset.resource, "getrlimit", lambda _: limits[-1])
-    monkeypatch.setattr(dataset.resource, "setrlimit", lambda kind, value: limits.append(value))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits[-1])
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, value: limits.append(value))
     assert dataset.files_in([tmp_path / "run"]) == parts
     assert limits[-1] == (len(parts) + dataset.RESERVED, 100_000)
     limits[:] = [(dataset.RESERVED, dataset.RESERVED)]

@@ -117,7 +117,8 @@ def test_a_load_of_another_size_is_one_warning(open_study: OpenStudy) -> None:
         run = {"statistics": STATISTICS | {"wrap_factor": factor}, "warnings": [warning]}
         with open_study(ROWS, run=run) as study:
             shown = summary(study)
-        warnings = [each.text for each in (*shown.banners, *shown.findings) if each.severity is Severity.WARNING]
+        banners = [each.text for each in shown.banners if each.severity is Severity.WARNING]
+        warnings = [*banners, *(each.text for each in shown.findings if each.severity is Severity.WARNING)]
         assert len(warnings) == 1 and warnings[0].startswith(expected), warnings
 
 

@@ -67,6 +67,7 @@ def first_use(table: ir.Table, chunk_sectors: int, low_ns: int, high_ns: int) ->
     kinds, slices, bins, number = (array_of(found[name]) for name in ("kind", "slice", "bin", "n"))
     place = slices * BINS + np.minimum(bins, BINS - 1)
     counted = [
-        np.bincount(place[kinds == each], number[kinds == each], SLICES * BINS).reshape(SLICES, BINS) for each in (1, 2)
+        np.bincount(place[kinds == each], number[kinds == each], SLICES * BINS).astype(float).reshape(SLICES, BINS)
+        for each in (1, 2)
     ]
     return FirstUse(*counted)

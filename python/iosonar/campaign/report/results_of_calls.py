@@ -40,7 +40,7 @@ def measured_calls(files: Sequence[Path], metrics: Sequence[str]) -> dict[str, A
             "slow": [],
             "findings": _findings(studies),
             "late_s": late[0] if late else None,
-            "fell_behind": bool(late) and fell_behind(*late),
+            "fell_behind": late is not None and fell_behind(late[0], late[1]),
         }
 
 
