@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-import webbrowser
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from iosonar.cli.opening import open_page
 from iosonar.cli.parser import Command
 from iosonar.cli.run import guarded, print_error, print_skipped_rows, start, write
 from iosonar.errors import UserError
@@ -42,7 +42,8 @@ def view(
     follow: Annotated[bool, typer.Option("--follow", help="Show a replay that goes on.")] = False,
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="0 is any.")] = 0,
     browser: Annotated[
-        bool, typer.Option("--browser", help="Open a browser; other users of this machine may see the address.")
+        bool,
+        typer.Option("--open", "--browser", help="Open a browser; other users of this machine may see the address."),
     ] = False,
     index: Annotated[
         Path | None, typer.Option(metavar="DIRECTORY", help="Keep the index there; default: ~/.cache/iosonar/view.")
@@ -106,7 +107,7 @@ def serve(shown: object, port: int, *, browser: bool) -> None:
         write(f"{server.url}\n")
         print_error("Ctrl-C ends it.")
         if browser:
-            webbrowser.open(server.url)
+            open_page(server.url)
         server.serve_forever(poll_interval=0.2)
 
 

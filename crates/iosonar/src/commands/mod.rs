@@ -12,6 +12,7 @@ use crate::program::Program;
 mod cache;
 mod check;
 mod completions;
+mod config;
 mod convert;
 mod demo;
 mod device;
@@ -30,6 +31,8 @@ mod workload;
 
 /// The end of `iosonar --help`.
 pub const AFTER_HELP: &str = "\
+Tutorials: iosonar help choose-storage, find-a-stall, size-a-cache, gate-in-ci, read-diagrams
+
 `iosonar NAME` runs any other program iosonar-NAME beside this binary or in PATH, as git does.
 
 Exit codes: 0 success, 1 failure, 2 wrong command line, 3 a check failed (check, --fail-if), 4
@@ -55,6 +58,7 @@ pub enum Command {
     Recover(recover::Args),
     Limit(limit::Args),
     Check(check::Args),
+    Config(config::Args),
     Completions(completions::Args),
     Man(man::Args),
     #[command(external_subcommand)]
@@ -89,6 +93,7 @@ impl Command {
             Self::Recover(args) => args.run(),
             Self::Limit(args) => args.run(program),
             Self::Check(args) => args.run(),
+            Self::Config(args) => args.run(program),
             Self::Completions(args) => args.run(program),
             Self::Man(args) => args.run(program),
             Self::External(words) => external::run(&words, program),
