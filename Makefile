@@ -8,6 +8,8 @@ SHELL := bash
 
 # The directory of the natural loads.
 LOADS ?= ../shared/loads
+# No test or goal depends on the configuration file of its user.
+export IOSONAR_CONFIG :=
 # The prefix of `make install` for the binary, its man pages and completions.
 PREFIX ?= /usr/local
 # A new toolchain of rustup may not be in this shell's path yet; losetup is in sbin.
@@ -167,6 +169,17 @@ CARGO_TOOLS := $(or $(CARGO_TARGET_DIR),target)/tools
 $(CARGO_TOOLS)/bin/cargo-%: | system-for-demo
 	cargo install --locked --quiet --root $(CARGO_TOOLS) --target-dir $(CARGO_TOOLS)/target cargo-$*
 	rm -rf $(CARGO_TOOLS)/target
+
+# Without its server, which the site does not need.
+MDBOOK := 0.5.4
+$(CARGO_TOOLS)/bin/mdbook: | system-for-demo
+	cargo install --locked --quiet --root $(CARGO_TOOLS) --target-dir $(CARGO_TOOLS)/target --no-default-features \
+		--features search mdbook@$(MDBOOK)
+	rm -rf $(CARGO_TOOLS)/target
+
+.PHONY: site
+site: $(CARGO_TOOLS)/bin/mdbook $(VENV)/program-quick ## build the documentation as a site: target/site/html
+	$(BIN)/python tools/site.py $(BIN)/iosonar $< $(or $(CARGO_TARGET_DIR),target)/site
 
 .PHONY: audit deny doc fuzz-smoke
 audit: deny doc fuzz-smoke ## check dependencies and the documentation of the code, and fuzz each reader for seconds

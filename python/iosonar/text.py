@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import os
@@ -32,6 +33,12 @@ def plain(text: str) -> str:
 def lines(text: str) -> str:
     """The same, but keeps tabs and line ends."""
     return _UNSAFE.sub(_escaped, text)
+
+
+def nearest(typed: str, known: Sequence[str]) -> str:
+    """The known name most similar to the typed one, as a question; if none is similar, all known names."""
+    near = difflib.get_close_matches(typed, known, n=1)
+    return f"did you mean {near[0]}?" if near else f"known: {' '.join(known)}"
 
 
 def why_wrong(error: Exception) -> str:

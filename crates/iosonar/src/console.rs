@@ -14,6 +14,8 @@ use indicatif::ProgressBar;
 use iosonar_trace::{path_text, system_text};
 use serde::Serialize;
 
+use crate::paint;
+
 /// The first error of writing to standard output.
 static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
 
@@ -53,6 +55,7 @@ impl Drop for Above {
 }
 
 fn message(text: &str) {
+    let text = paint::message(text);
     let print = || writeln!(io::stderr(), "{text}");
     let bar = DRAWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let _ = match bar {
@@ -73,7 +76,7 @@ pub fn notes(text: &str) {
 
 /// For [`out!`].
 pub fn line(words: std::fmt::Arguments<'_>) {
-    put(&shown(&words.to_string()));
+    put(&paint::answer(&shown(&words.to_string())));
 }
 
 /// Prints an object as JSON on standard output, with control characters escaped.

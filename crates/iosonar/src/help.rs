@@ -4,7 +4,7 @@ use clap::{Arg, Command};
 
 /// The commands by task, in the order of the help. Each command is in one group.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Start", &["demo", "doctor", "help", "man", "completions"]),
+    ("Start", &["demo", "doctor", "config", "help", "man", "completions"]),
     ("Make a load", &["record", "convert", "formats", "edit", "generate", "workload"]),
     ("Replay", &["replay", "files", "device", "recover"]),
     ("Look", &["info", "report", "view", "diagnose", "sql", "limit", "cache"]),

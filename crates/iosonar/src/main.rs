@@ -4,6 +4,7 @@
 
 mod commands;
 mod console;
+mod defaults;
 mod duration;
 mod end_conditions;
 mod external;
@@ -13,6 +14,7 @@ mod help;
 mod human;
 mod live;
 mod output_files;
+mod paint;
 mod peers;
 mod program;
 mod programs;
@@ -21,6 +23,7 @@ mod signals;
 mod statistics;
 mod supervised;
 mod tables;
+mod topics;
 mod usage;
 mod watch;
 
@@ -32,7 +35,7 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 use iosonar_trace::system_text;
 
 use crate::commands::Command;
-use crate::console::status;
+use crate::console::{out, status};
 use crate::program::Program;
 
 /// The version, and the commit in a build by `make`, which names both.
@@ -63,6 +66,7 @@ fn parse(words: Vec<OsString>) -> clap::error::Result<Command> {
     if let Some(words) = external::words(&words, &command_line) {
         return Ok(Command::External(words));
     }
+    command_line = defaults::apply(command_line, &words)?;
     let mut matches = match command_line.try_get_matches_from_mut(&words) {
         // Only a list of commands shows which external programs are installed.
         Err(error) if matches!(error.kind(), DisplayHelp | Missing) => {
@@ -80,7 +84,12 @@ fn main() -> ExitCode {
     for setting in iosonar_pacing::host::isolation::restore_leftovers() {
         status!("note: restored {setting}, which a killed replay with --isolate had left changed");
     }
-    let command = parse(env::args_os().collect()).unwrap_or_else(|error| console::refuse(&error));
+    let words: Vec<OsString> = env::args_os().collect();
+    if let Some(text) = topics::asked(&words) {
+        out!("{}", text.trim_end());
+        return ExitCode::SUCCESS;
+    }
+    let command = parse(words).unwrap_or_else(|error| console::refuse(&error));
     // If the supervisor cannot start, run without one.
     if let Some(code) = (!is_worker && command.may_hang()).then(supervised::supervise).and_then(Result::ok) {
         return code;

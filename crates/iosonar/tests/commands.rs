@@ -5,6 +5,7 @@ mod cache;
 mod cache_size;
 mod calls;
 mod check;
+mod config;
 mod convert;
 mod data;
 mod described;

@@ -6,17 +6,17 @@ completions and man pages; a test keeps it up to date.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import typer.core
 import typer.main
 
+from iosonar.cli.style import Style
 from iosonar.text import lines
 
 MAX_WIDTH = 100
@@ -85,34 +85,6 @@ def _or_refused(ctx: Any, parse: Any) -> Any:
             flush=True,
         )
         ctx.exit(2)
-
-
-class Style:
-    """Escape sequences of a terminal, those of clap."""
-
-    def __init__(self, *, is_coloured: bool) -> None:
-        self._is_coloured = is_coloured
-
-    @classmethod
-    def of(cls, stream: TextIO | None) -> Style:
-        """Plain text if the stream is no terminal, or the environment says so."""
-        is_terminal = stream is not None and stream.isatty()
-        return cls(is_coloured=is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb")
-
-    def _with(self, text: str, codes: str) -> str:
-        return f"\x1b[{codes}m{text}\x1b[0m" if self._is_coloured and text else text
-
-    def heading(self, text: str) -> str:
-        """A heading."""
-        return self._with(text, "1;4")
-
-    def literal(self, text: str) -> str:
-        """What is typed as it stands."""
-        return self._with(text, "1")
-
-    def error(self, text: str) -> str:
-        """The word in front of an error."""
-        return self._with(text, "1;31")
 
 
 def help_text(command: Any, ctx: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,15 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iosonar.cli.counts import whole_number
+from iosonar.cli.desktop import open_page
 from iosonar.cli.gate_options import FailIf, Junit, Markdown, Percentiles, end_by
 from iosonar.cli.opening import ENGINE, MEMORY, Device, Engine, Memory, refuse_options
 from iosonar.cli.parser import Command, terminal_width
-from iosonar.cli.run import guarded, print_lines, print_not_drawn, print_skipped_rows, start
+from iosonar.cli.run import guarded, print_lines, print_not_drawn, print_skipped_rows, start, write
+from iosonar.cli.style import Style
 from iosonar.cli.times import From, SkipWarmUp, To, seconds, windows
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
 from iosonar.report.output_options import OutputOptions, ReportFormat
-from iosonar.text import aligned
+from iosonar.text import aligned, lines
 
 if TYPE_CHECKING:
     from iosonar.library.run import Run
@@ -75,6 +78,7 @@ def report(
     format_: Annotated[
         ReportFormat, typer.Option("--format", help="One page (html), or one picture per diagram.")
     ] = ReportFormat.HTML,
+    opens: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     only: Annotated[
         str,
         typer.Option(metavar="NAME,…", help="Only these diagrams or families, such as latency.realtime or latency."),
@@ -224,13 +228,23 @@ def report(
             print_slowest(run)
             print_not_drawn(written)
             run.write_gate_files(judged, junit, markdown)
+            if opens:
+                open_pages(path for done in written for path in done.paths)
             end_by(judged)
 
     def print_findings(run: Run) -> None:
         """Prints what was found on a terminal: without, standard output has only paths."""
         is_terminal = sys.stdout and sys.stdout.isatty()
         if is_terminal and (found := [*brief_lines(run.diagnose().findings, terminal_width())]):
-            print_lines("", *found, "More about them: iosonar diagnose, or the page.")
+            style = Style.of(sys.stdout)
+            print_lines("")
+            write("".join(f"{style.severity(lines(each))}\n" for each in found))
+            print_lines("More about them: iosonar diagnose, or the page.")
+
+    def open_pages(paths: Iterable[Path]) -> None:
+        """Opens the page, or the first picture."""
+        for path in [*paths][:1]:
+            open_page(path.resolve().as_uri())
 
     def print_slowest(run: Run) -> None:
         """Prints as many as the user asked for, or a few on a terminal: without, standard output has only paths."""

@@ -13,7 +13,9 @@ import typer
 from iosonar import SCHEMA_VERSION
 from iosonar.cleanup import cleanup
 from iosonar.cli import progress
+from iosonar.cli.defaults import defaults
 from iosonar.cli.signals import handling_signals, raising_signals
+from iosonar.cli.style import Style
 from iosonar.errors import UsageError, UserError
 from iosonar.gc_tuning import collect_rarely
 from iosonar.text import lines, plain, shown
@@ -38,7 +40,11 @@ INTERRUPTED = 130
 def start(app: typer.Typer, name: str) -> int:
     """Runs a program. Usage and help are printed by the library, which does not expect a full disk."""
     try:
-        app(prog_name=f"iosonar {name}")
+        of_user = defaults(typer.main.get_command(app), name)
+    except UsageError as error:
+        fail(name, str(error), USAGE)
+    try:
+        app(prog_name=f"iosonar {name}", default_map=of_user)
     except OSError as error:
         # Raised while the library prints a usage error, or else help.
         code = getattr(error.__context__, "exit_code", None)
@@ -95,7 +101,7 @@ def _not_drawn(written: Iterable[DiagramFiles]) -> dict[str, list[str]]:
 def print_error(text: str) -> None:
     """Prints a line to standard error, without control characters."""
     progress.erase()
-    _print_to(sys.stderr, lines(text))
+    _print_to(sys.stderr, Style.of(sys.stderr).message(lines(text)))
 
 
 def print_skipped_rows(files: Iterable[SourceFile]) -> None:
@@ -152,7 +158,8 @@ def guarded(name: str, work: Callable[[], None], *, undoes: bool = False) -> Non
 def fail(name: str, text: str, code: int = FAILED) -> None:
     """Ends the program with a one-line error."""
     cleanup.block_if_exiting()
-    _print_to(sys.stderr, f"iosonar {name}: {lines(text)}")
+    front = Style.of(sys.stderr).error(f"iosonar {name}:")
+    _print_to(sys.stderr, f"{front} {lines(text)}")
     _end(code)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-import webbrowser
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from iosonar.cli.desktop import open_page
 from iosonar.cli.parser import Command
 from iosonar.cli.run import guarded, print_error, print_skipped_rows, start, write
 from iosonar.cli.times import moment
@@ -54,7 +54,8 @@ def view(
     to: Annotated[float | None, typer.Option("--to", metavar="TIME", parser=moment, help="… up to this time.")] = None,
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="0 is any.")] = 0,
     browser: Annotated[
-        bool, typer.Option("--browser", help="Open a browser; other users of this machine may see the address.")
+        bool,
+        typer.Option("--open", "--browser", help="Open a browser; other users of this machine may see the address."),
     ] = False,
     index: Annotated[
         Path | None, typer.Option(metavar="DIRECTORY", help="Keep the index there; default: ~/.cache/iosonar/view.")
@@ -131,7 +132,7 @@ def serve(shown: object, port: int, *, browser: bool, at: str = "") -> None:
         write(f"{url}\n")
         print_error("Ctrl-C ends it.")
         if browser:
-            webbrowser.open(url)
+            open_page(url)
         server.serve_forever(poll_interval=0.2)
 
 

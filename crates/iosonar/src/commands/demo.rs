@@ -50,6 +50,9 @@ pub struct Args {
     /// Duration of the bursts
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = seconds)]
     seconds: Nanos,
+    /// Open the page in a browser at the end
+    #[arg(long)]
+    open: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -124,9 +127,10 @@ impl Args {
         // Other programs must not spoil the first picture.
         let before_others = if isolate::is_available() { "--isolate=priority" } else { "" };
         run_own(program, &[words("replay"), vec![path(&load)], on, words(force), words(before_others)].concat())?;
+        let opens = if self.open { "--open" } else { "" };
         say("The report: pictures and a page.");
         report(program, &[vec![path(&run)], words("--format png --out"), vec![path(&pictures)]].concat())?;
-        report(program, &[vec![path(&run)], words("--out"), vec![path(&self.out)]].concat())?;
+        report(program, &[vec![path(&run)], words("--out"), vec![path(&self.out)], words(opens)].concat())?;
         let verdict = verdict_of(&run)?;
         out!("{}", closing(self.load, &self.out, &pictures, verdict.as_ref()).trim_end());
         Ok(ExitCode::SUCCESS)

@@ -13,6 +13,7 @@ mod cache;
 mod check;
 mod clock;
 mod completions;
+mod config;
 mod convert;
 mod demo;
 mod device;
@@ -31,6 +32,8 @@ mod workload;
 
 /// The end of `iosonar --help`.
 pub const AFTER_HELP: &str = "\
+Tutorials: iosonar help choose-storage, find-a-stall, size-a-cache, gate-in-ci, read-diagrams
+
 `iosonar NAME` runs any other program iosonar-NAME beside this binary or in PATH, as git does.
 
 Exit codes: 0 success, 1 failure, 2 wrong command line, 3 a check failed (check, --fail-if), 4
@@ -58,6 +61,7 @@ pub enum Command {
     Check(check::Args),
     #[command(hide = true)]
     Clock(clock::Args),
+    Config(config::Args),
     Completions(completions::Args),
     Man(man::Args),
     #[command(external_subcommand)]
@@ -93,6 +97,7 @@ impl Command {
             Self::Limit(args) => args.run(program),
             Self::Check(args) => args.run(),
             Self::Clock(args) => args.run(),
+            Self::Config(args) => args.run(program),
             Self::Completions(args) => args.run(program),
             Self::Man(args) => args.run(program),
             Self::External(words) => external::run(&words, program),

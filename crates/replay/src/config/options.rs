@@ -14,6 +14,7 @@ use iosonar_trace::run_info::OpenMap;
 use iosonar_trace::transforms::{self, Pipeline};
 use serde::Serialize;
 
+use crate::config::configured::is_configured;
 use crate::config::issuing::IssueOptions;
 use crate::config::modes::ModeOptions;
 use crate::config::overlaps::OverlapOptions;
@@ -100,6 +101,8 @@ pub struct TypedOptions {
     values: OpenMap,
     /// Also those with the value of their default.
     given: Vec<String>,
+    /// Those of them that are defaults of the user.
+    configured: Vec<String>,
 }
 
 impl TypedOptions {
@@ -108,7 +111,12 @@ impl TypedOptions {
         &self.values
     }
 
-    /// Whether an option is on the command line, by its long name.
+    /// The long names of the options whose value is the user's default, from the configuration file.
+    pub fn configured(&self) -> &[String] {
+        &self.configured
+    }
+
+    /// Whether an option is on the command line or has a default of the user, by its long name.
     pub fn is_given(&self, name: &str) -> bool {
         self.given.iter().any(|given| given == name)
     }
@@ -116,10 +124,13 @@ impl TypedOptions {
 
 impl FromArgMatches for TypedOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let definition = Options::augment_args(Command::new("replay"));
+        let of_user = definition.get_arguments().filter(|option| is_configured(option, matches));
+        let configured: Vec<String> = of_user.filter_map(|option| option.get_long().map(str::to_owned)).collect();
         let is_given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
         let ids = matches.ids().map(clap::Id::as_str).filter(is_given);
-        let given = ids.map(|id| id.replace('_', "-")).collect();
-        Ok(Self { values: typed_options(&Options::augment_args(Command::new("replay")), matches), given })
+        let given = ids.map(|id| id.replace('_', "-")).chain(configured.iter().cloned()).collect();
+        Ok(Self { values: typed_options(&definition, matches), given, configured })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

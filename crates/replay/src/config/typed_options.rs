@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::ffi::OsStr;
 
+use crate::config::configured::is_configured;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use iosonar_trace::params::format_time;
@@ -10,7 +11,7 @@ use iosonar_trace::run_info::{OpenMap, OptionValue};
 use iosonar_trace::transforms::Pipeline;
 use iosonar_trace::{Nanos, path_text};
 
-/// The options of `command` that were typed and differ from their defaults, by long name. The value of a flag is true, that of
+/// The options of `command` that were typed, or are defaults of the user, and differ from their defaults, by long name. The value of a flag is true, that of
 /// an option that can be repeated is a list, and all others are text.
 pub fn typed_options(command: &Command, matches: &ArgMatches) -> OpenMap {
     let mut typed = OpenMap::default();
@@ -24,7 +25,8 @@ pub fn typed_options(command: &Command, matches: &ArgMatches) -> OpenMap {
 
 fn value(option: &Arg, matches: &ArgMatches) -> Option<OptionValue> {
     let id = option.get_id().as_str();
-    if matches.value_source(id) != Some(ValueSource::CommandLine) {
+    let is_typed = matches.value_source(id) == Some(ValueSource::CommandLine);
+    if !is_typed && !is_configured(option, matches) {
         return None;
     }
     if matches!(option.get_action(), ArgAction::SetTrue) {

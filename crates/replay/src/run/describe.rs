@@ -49,6 +49,7 @@ impl Described<'_> {
             dependencies: self.dependencies.map(|known| known.summary().into()).unwrap_or_default(),
             options: plan.resolved_options().into(),
             typed: options.typed.options().clone().into(),
+            configured: options.typed.configured().to_vec().into(),
             target: targets[0].describe().into(),
             targets: targets::describe(targets, map).into(),
             machine: machine::snapshot().into(),

@@ -49,6 +49,8 @@ fields! {
         options: OpenMap,
         /// The options that differ from their defaults, for people: by long name, values as typed.
         typed: OpenMap,
+        /// Those of `typed` that were defaults from the user's configuration file, by long name.
+        configured: Vec<String>,
         /// What its requests waited for, with `--closed=dependencies`.
         dependencies: RunDependencies,
         /// The targets of the run, by index.

@@ -22,8 +22,11 @@ pub fn check(host: &Host) -> Found {
 /// What these numbers mean.
 pub fn judge(sampled: &Contention) -> Found {
     let &Contention { processors, ready, stolen_pct } = sampled;
-    let mut what =
-        format!("{} runnable threads of other programs on {}", human::rate(ready), human::counted(processors as u64, "processor"));
+    let mut what = format!(
+        "{} runnable threads of other programs on {}",
+        human::rate(ready),
+        human::counted(processors as u64, "processor")
+    );
     let mut changes = Vec::new();
     if ready >= FEW {
         changes.push(Change::new(

@@ -1,0 +1,102 @@
+//! The configuration file: defaults of the user, for any command.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use crate::replaying::{Bench, MIB, adjacent_requests};
+
+/// A home with this file.
+struct Home(tempfile::TempDir);
+
+impl Home {
+    fn new(text: &str) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir(home.path().join("iosonar")).unwrap();
+        fs::write(home.path().join("iosonar/config.toml"), text).unwrap();
+        Self(home)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.path().join("iosonar/config.toml")
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+        command.args(words).env_remove("IOSONAR_CONFIG").env("XDG_CONFIG_HOME", self.0.path());
+        command.output().expect("it runs")
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The footer's run of a replay with this home and these options.
+fn replayed(home: &Home, options: &[&str]) -> serde_json::Value {
+    let bench = Bench::new();
+    let load = bench.load(&adjacent_requests(5, 8));
+    let (target, output) = (bench.target(MIB), bench.path("run.replay.parquet"));
+    let given = ["replay", load.to_str().unwrap(), "-t", target.to_str().unwrap(), "-o", output.to_str().unwrap()];
+    let ran = home.run(&[&given, options].concat());
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    let info = home.run(&["info", "--json", output.to_str().unwrap()]);
+    let info: serde_json::Value = serde_json::from_slice(&info.stdout).expect("JSON");
+    info["run"].clone()
+}
+
+#[test]
+fn a_default_of_the_user_is_used_and_recorded() {
+    let home = Home::new("[replay]\ndepth = 7\nspeedup = 2\nconflicts = \"drop\"\n[workload.run]\ndepth = 9\n");
+    let run = replayed(&home, &[]);
+    assert_eq!(run["options"]["depth"], 7, "{run:#}");
+    assert_eq!(run["typed"]["depth"], "7");
+    assert_eq!(run["configured"], serde_json::json!(["speedup", "conflicts", "depth"]), "{run:#}");
+    let run = replayed(&home, &["--depth", "3"]);
+    assert_eq!((&run["options"]["depth"], &run["typed"]["depth"]), (&3.into(), &"3".into()));
+    assert!(!run["configured"].as_array().unwrap().contains(&"depth".into()), "the command line wins: {run:#}");
+    // Another option that excludes it is no contradiction, as nobody typed both.
+    assert_eq!(replayed(&home, &["--asap"])["options"]["asap"], true);
+}
+
+#[test]
+fn a_wrong_file_is_refused_with_its_line() {
+    let home = Home::new("[replay]\n\ndepht = 7\n");
+    let refused = home.run(&["info", "x"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let expected = format!("error: {}:3: replay.depht: no such option; did you mean depth?\n", home.file().display());
+    assert_eq!(text(&refused.stderr), expected);
+    assert_eq!(home.run(&["config"]).status.code(), Some(2));
+    assert_eq!(text(&home.run(&["config", "--path"]).stdout), format!("{}\n", home.file().display()));
+}
+
+#[test]
+fn config_says_where_each_value_comes_from() {
+    let home = Home::new("[replay]\ndepth = 7\n");
+    let shown = text(&home.run(&["config"]).stdout);
+    let line = |start: &str| shown.lines().find(|line| line.starts_with(start)).unwrap_or_default().to_owned();
+    assert!(line("depth = 7 ").ends_with(&format!("# {}", home.file().display())), "{shown}");
+    assert!(line("speedup = 1 ").ends_with("# built in"), "{shown}");
+    assert!(shown.contains("\n[workload.run]\n") && shown.contains("\n[report]\n"), "{shown}");
+    // What it prints is a file that it reads.
+    let again = Home::new(&shown);
+    let read = again.run(&["config"]);
+    assert_eq!(read.status.code(), Some(0), "{}", text(&read.stderr));
+    assert!(!text(&read.stdout).contains("# built in"));
+}
+
+#[test]
+fn an_edited_file_is_checked() {
+    let home = Home::new("");
+    let edit = |line: &str| {
+        let script = home.0.path().join("editor");
+        fs::write(&script, format!("echo '{line}' > \"$2\"")).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+        command.args(["config", "--edit"]).env("XDG_CONFIG_HOME", home.0.path()).env_remove("VISUAL");
+        command.env_remove("IOSONAR_CONFIG").env("EDITOR", format!("sh '{}' --wait", script.display()));
+        command.output().expect("it runs")
+    };
+    assert_eq!(edit("[replay]").status.code(), Some(0));
+    let refused = edit("[repla]");
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+}
