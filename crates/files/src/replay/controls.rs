@@ -67,10 +67,16 @@ impl Argument {
     /// Issues the request on the descriptor `fd`. Sets `errno` if it returns -1.
     pub fn issue(&mut self, fd: i32) -> i64 {
         let result = match self {
-            Self::Descriptor(source) => unsafe { libc::ioctl(fd, FICLONE.into(), *source) },
-            Self::Clone(range) => unsafe { libc::ioctl(fd, FICLONERANGE.into(), &raw const *range) },
-            Self::Dedupe(range) => unsafe { libc::ioctl(fd, FIDEDUPERANGE.into(), &raw mut *range) },
+            Self::Descriptor(source) => unsafe { libc::ioctl(fd, number_of(FICLONE), *source) },
+            Self::Clone(range) => unsafe { libc::ioctl(fd, number_of(FICLONERANGE), &raw const *range) },
+            Self::Dedupe(range) => unsafe { libc::ioctl(fd, number_of(FIDEDUPERANGE), &raw mut *range) },
         };
         result.into()
     }
+}
+
+/// The number of a request in the type of the C library: musl's is signed and has 32 bits.
+#[allow(clippy::cast_lossless, clippy::cast_possible_wrap, reason = "all bits are kept in each of these types")]
+const fn number_of(request: u32) -> libc::Ioctl {
+    request as libc::Ioctl
 }
