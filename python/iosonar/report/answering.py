@@ -44,7 +44,7 @@ def yes_as(sentence: str, yes: str = "Yes") -> str:
 
 
 def upper(text: str) -> str:
-    """At the begin of a sentence; p99 and the like stay."""
+    """At the start of a sentence; p99 and the like stay."""
     return text if text[1:2].isdigit() else f"{text[:1].upper()}{text[1:]}"
 
 
