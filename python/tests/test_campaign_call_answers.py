@@ -18,7 +18,9 @@ from iosonar.figures.model import Severity
 from iosonar.report.page import Answer
 
 MS = 1000.0
-UNFAITHFUL = {"statistics": {"verdict": {"faithful": False, "sentence": "NOT faithful: 12 % within 50 µs"}}}
+UNFAITHFUL: dict[str, Any] = {
+    "statistics": {"verdict": {"faithful": False, "sentence": "NOT faithful: 12 % within 50 µs"}}
+}
 SYNCED, PLAIN = "sync-each", "sync-never"
 
 
