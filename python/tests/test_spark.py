@@ -15,12 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from call_factory import write_calls
-from call_findings_kit import filler, synced
 from factory import RUN_SCHEMA, as_version_1, write_run
-from findings_kit import poisson, simulated
-from test_call_findings import passed_on, written_then_read
-from test_call_findings_of_names import searched
 from test_original import made as made_with_original
 from test_original import study_of
 
@@ -29,7 +24,6 @@ from iosonar.diagrams import CATALOGUE
 from iosonar.diagrams.original import DIAGRAMS as ORIGINAL
 from iosonar.errors import UserError
 from iosonar.figures.model import CloudPart, Empty, Figure
-from iosonar.findings.diagnosis import Diagnosis
 from iosonar.table import open_requests
 from iosonar.table.engine import EngineKind, EngineOptions
 
@@ -199,45 +193,3 @@ def test_a_missing_cluster_is_reported(tmp_path: Path) -> None:
     options = EngineOptions(kind=EngineKind.SPARK, url="nonsense://there")
     with pytest.raises(UserError, match="nonsense://there"), open_requests([path], options):
         pass
-
-
-STALLS = """
-servers = 8
-[service.lognormal]
-median = "300us"
-sigma = 0.4
-[stall]
-every = "2s"
-lasts = "150ms"
-"""
-
-
-def planted_requests(directory: Path) -> Path:
-    """A run on a device that stops each 2 s."""
-    return simulated(directory, STALLS, *poisson(400, "40s", "--seed", 5), options=("--seed", 5))
-
-
-def planted_calls(directory: Path) -> Path:
-    """Syncs after each write, a search in many directories, reads of what was written, and of a file at random."""
-    rows = synced(300, 8192) + filler(100) + searched(100, 10) + passed_on(150, 1000) + written_then_read(1500)
-    return write_calls(directory / "a.calls.parquet", sorted(rows, key=lambda row: int(row["begin_ns"])))
-
-
-@pytest.mark.parametrize(
-    ("planted", "numbers"), [(planted_requests, {"S07"}), (planted_calls, {"F02", "F04", "F05", "F09"})]
-)
-def test_findings_are_the_same_on_a_cluster(cluster: str, tmp_path: Path, planted: Any, numbers: set[str]) -> None:
-    path = planted(tmp_path)
-    expected, found = (findings(path, engine) for engine in ("duckdb", f"spark={cluster}"))
-    assert numbers <= {each.number for each in expected.findings}
-    assert [each.number for each in found.findings] == [each.number for each in expected.findings]
-    assert found.not_checked == expected.not_checked
-    for ours, theirs in zip(found.findings, expected.findings, strict=True):
-        assert (ours.severity, ours.confidence) == (theirs.severity, theirs.confidence), ours.number
-        assert ours.evidence.filter == theirs.evidence.filter
-        assert dict(ours.values) == pytest.approx(dict(theirs.values), rel=1e-5), ours.number
-
-
-def findings(path: Path, engine: str) -> Diagnosis:
-    with open_files(path, engine=engine, original="none") as run:
-        return run.diagnose()

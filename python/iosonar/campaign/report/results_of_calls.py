@@ -27,7 +27,7 @@ def measured_calls(files: Sequence[Path], metrics: Sequence[str]) -> dict[str, A
         if not all(side.is_run for side in sides):
             raise UserError("its result is a trace, not a run")
         subject = subject_of_calls(*sides)
-        late = max(((waiting_of(side).last_s, side.seconds) for side in sides if side.keeps_times), default=None)
+        waits = [(waiting_of(side).last_s, side.seconds) for side in sides if side.keeps_times]
         begins = [at / 1e9 for side in sides if (at := side.calls.file.run.started_unix_ns)]
         return {
             "started": min(begins, default=math.nan),
@@ -39,8 +39,8 @@ def measured_calls(files: Sequence[Path], metrics: Sequence[str]) -> dict[str, A
             "devices": sorted((_device(side) for side in sides), key=lambda each: -each["p99_s"]),
             "slow": [],
             "findings": _findings(studies),
-            "late_s": late[0] if late else None,
-            "fell_behind": late is not None and fell_behind(late[0], late[1]),
+            "late_s": max((last_s for last_s, _ in waits), default=None),
+            "fell_behind": any(fell_behind(last_s, seconds) for last_s, seconds in waits),
         }
 
 
