@@ -67,7 +67,7 @@ class HostClocks:
         if clock.exchanges:
             last = clock.exchanges[-1]
             ahead = last.host_wall_ns - last.host_ns
-        wall = controller_ns + round(clock.guess_at(controller_ns)) + ahead
+        wall = controller_ns + round(clock.offset_at(controller_ns).middle) + ahead
         return f"{wall // 10**9}.{wall % 10**9:09}"
 
     def note(self, state: InstanceState, result: Path, start_ns: int) -> None:

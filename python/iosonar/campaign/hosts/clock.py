@@ -18,9 +18,6 @@ MAX_DRIFT_PPM = 600.0
 WANDER_PPM = 0.05
 """How much the rate of a crystal changes by its temperature while it is watched; each bound is widened by this."""
 
-SURE_PPM = 5.0
-"""A drift that is known better than this is used for a guess; else zero, if that is possible."""
-
 MAX_LINES = 400
 """The exchanges that are kept of a long run: the fastest."""
 
@@ -96,21 +93,6 @@ class HostClock:
         at = (controller_ns - self._zero_ns) / 1e3
         low, high = self._extremes(1.0, at)
         return Bounds(self._base_ns + low * 1e3, self._base_ns + high * 1e3)
-
-    def guess_at(self, controller_ns: int) -> float:
-        """The likeliest offset: crystals differ by some ppm only, unless the exchanges show more.
-
-        The middle of the bounds would be far off after a short measurement, which leaves the drift open.
-        """
-        if not self.exchanges:
-            return 0.0
-        drift = self.drift_ppm
-        known = drift.middle if drift.uncertainty < SURE_PPM else min(max(0.0, drift.low), drift.high)
-        coefficients, limits = self._inequalities
-        left = [limit - known * of_drift for (_, of_drift), limit in zip(coefficients, limits, strict=True)]
-        high, low = min(left[::2]), -min(left[1::2])
-        at = (controller_ns - self._zero_ns) / 1e9
-        return self._base_ns + ((low + high) / 2 + known * at) * 1e3
 
     def controller_time(self, host_ns: int) -> Bounds:
         """When the controller's clock showed what the host's clock shows at `host_ns`."""
