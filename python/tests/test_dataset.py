@@ -56,7 +56,7 @@ def test_report_sql_and_diagnose_take_a_directory(tmp_path: Path) -> None:
     (page,) = (tmp_path / "pages").glob("*.html")
     text = page.read_text()
     assert all(f"{host}:{device}" in text for host in HOSTS for device in DEVICES)
-    asked = "SELECT source, count(*) AS n, max(latency_ns) AS worst FROM replay GROUP BY source ORDER BY worst"
+    asked = "SELECT source, count(*) AS n, max(latency_ns) AS worst FROM requests GROUP BY source ORDER BY worst"
     found = run_binary("sql", tmp_path / "run", asked, "--format", "json")
     assert [each["n"] for each in json.loads(found)] == [ROWS] * 4
     said = json.loads(run_binary("diagnose", tmp_path / "run", "--json"))
@@ -85,7 +85,7 @@ def test_more_parts_than_may_be_open_raise_the_limit(tmp_path: Path, monkeypatch
 
 def test_the_limit_of_the_process_suffices_for_many_parts(tmp_path: Path) -> None:
     one = made(tmp_path / "run")[0]
-    words = "import iosonar,sys; print(iosonar.open(sys.argv[1]).summary.requests)"
+    words = "import iosonar,sys; print(iosonar.open(sys.argv[1]).summary.rows)"
     for number in range(40):
         row = [run_row(0, scheduled=0, latency=US, delay=US, sector=0)]
         write_run(one.with_name(f"part-{number + 1}.parquet"), row, run={"started_unix_ns": number + 1})

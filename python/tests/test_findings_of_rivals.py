@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from findings_kit import STEADY, diagnosed, numbers, only, poisson, simulated
+from findings_kit import diagnosed, numbers, only, poisson, simulated
 
 MS_4 = 'servers = 4\n[service.lognormal]\nmedian = "2ms"\nsigma = 0.4\n'
 
@@ -67,45 +67,10 @@ def test_credit_that_comes_back_is_a_bucket(tmp_path: Path) -> None:
     assert "S17" not in numbers(found)
 
 
-def test_stalls_under_a_load_with_pauses_are_found(tmp_path: Path) -> None:
-    device = f'{STEADY}[stall]\nevery = "3s"\nlasts = "60ms"\n'
-    load = (
-        "on-off",
-        "--rate",
-        200,
-        "--on",
-        "900ms",
-        "--off",
-        "1100ms",
-        "--duration",
-        "4m",
-        "--size",
-        "4k",
-        "--span",
-        "4G",
-    )
-    found = only(diagnosed(simulated(tmp_path, device, *load)), "S07")
-    assert found.values["period_s"] == pytest.approx(3, rel=0.01)
-
-
-def test_a_large_write_is_a_needle_and_no_collapse(tmp_path: Path) -> None:
-    device = 'servers = 1\ntransfer = "170M/s"\n[service.exponential]\nmean = "9ms"\n'
-    load = poisson(40, "600s", "--size", "8k:9975,32m:25", "--reads", 0.9, "--span", "100G")
-    found = diagnosed(simulated(tmp_path, device, *load))
-    assert "a large request" in only(found, "S06").seen
-    assert "S05" not in numbers(found)
-
-
 def test_hot_pieces_in_a_cache_are_no_slow_member(tmp_path: Path) -> None:
     device = f'{MS_4}[read_cache]\nsize = "6M"\ntime = "60us"\n'
     load = poisson(400, "60s", "--reads", 1, "--span", "64M", "--positions", "zipf exponent=1.4")
     assert "S11" not in numbers(diagnosed(simulated(tmp_path, device, *load)))
-
-
-def test_a_run_of_some_seconds_is_too_short(tmp_path: Path) -> None:
-    found = diagnosed(simulated(tmp_path, STEADY, *poisson(1000, "8s")))
-    assert only(found, "S14").seen.startswith("The run took only 8")
-    assert numbers(diagnosed(simulated(tmp_path, STEADY, *poisson(1000, "14s"), name="longer"))) == []
 
 
 def test_few_long_waits_for_the_order_are_found(tmp_path: Path) -> None:

@@ -25,6 +25,15 @@ from iosonar.table import open_requests
 EVIDENCE: dict[str, Any] = {"filter": "true", "diagram": "delay.realtime", "from_s": 4.0, "to_s": 5.0}
 
 
+def wait_for(page: Opened, condition: str) -> None:
+    """Until the condition holds: the page allows no evaluation of text, as `wait_for_function` needs it."""
+    for _ in range(100):
+        if page.page.evaluate(condition):
+            return
+        page.page.wait_for_timeout(100)
+    raise AssertionError(condition)
+
+
 def written(directory: Path, *findings: ShownFinding, banners: tuple[Banner, ...] = ()) -> Path:
     """The page of a run with these findings and banners."""
     run = write_run(directory / "db.replay.parquet", made_run(3000, seconds=10))
@@ -44,7 +53,7 @@ def test_a_finding_leads_to_its_diagram_and_time(browser: Browser, tmp_path: Pat
     box = page.page.locator("details.finding")
     box.locator("a").click()
     assert page.x_range("delay.setpoint") == (4, 5)
-    page.page.wait_for_function("document.getElementById('figure-delay.setpoint').getBoundingClientRect().top < 900")
+    wait_for(page, "document.getElementById('figure-delay.setpoint').getBoundingClientRect().top < 900")
     box.locator("summary b").click()
     # What a file says is text.
     assert box.locator("summary b").inner_text() == f"S07 {HOSTILE}"
@@ -85,10 +94,10 @@ def test_a_finding_of_the_view_leads_to_its_place(browser: Browser, tmp_path: Pa
         rows.nth(1).wait_for()
         assert HOSTILE in rows.first.inner_text() and page.page.evaluate("window.hit") is None
         rows.first.locator("a").click()
-        page.page.wait_for_function("iosonar.plots.get('delay.realtime').xRange.low === 4")
+        wait_for(page, "iosonar.plots.get('delay.realtime').xRange.low === 4")
         assert page.x_range("delay.realtime") == (4, 5)
         rows.nth(1).locator("a").click()
-        page.page.wait_for_function("iosonar.plots.get('latency.realtime').xRange.high === 6")
+        wait_for(page, "iosonar.plots.get('latency.realtime').xRange.high === 6")
         page.page.context.close()
 
 

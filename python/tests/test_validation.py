@@ -356,7 +356,7 @@ def test_an_invalid_column_name_is_reported_in_one_line(tmp_path: Path) -> None:
 
 def test_a_path_that_is_no_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "directory").mkdir()
-    assert refusal(tmp_path / "directory") == "Is a directory"
+    assert refusal(tmp_path / "directory") == "Is a directory, and no file *.parquet is below it"
     assert "not a regular file" in refusal(Path("/dev/null"))
 
 

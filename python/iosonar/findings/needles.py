@@ -20,9 +20,6 @@ HIGH = 3
 FELLOWS = 5
 """The fewest requests of a needle: a single slow one is none."""
 
-LOW, BETWEEN = 1.5, 0.3
-"""Lower ones are needles if few waits are between, so that they are no tail of queues, and if their cause is known."""
-
 MAX_TIME = 0.3
 """If the needles take more than that share of the run, they are its usual course."""
 
@@ -86,12 +83,6 @@ def needles_of(study: Study) -> Needles | None:
         return None
     found = waits(slow, usual.highest)
     chosen = (found.peak_ns >= HIGH * usual.highest) & (found.requests >= FELLOWS)
-    is_high = bool(chosen.any())
-    if not is_high:
-        above = found.peak_ns >= LOW * usual.highest
-        chosen = above & (found.requests >= FELLOWS)
-        if (~above).sum() > BETWEEN * chosen.sum():
-            return None
     if not chosen.any() or chosen.sum() > MAX_NEEDLES:
         return None
     kept = Waits(found.begin_ns[chosen], found.end_ns[chosen], found.peak_ns[chosen], found.requests[chosen])
@@ -99,8 +90,6 @@ def needles_of(study: Study) -> Needles | None:
     if float((kept.end_ns - kept.begin_ns).sum()) > MAX_TIME * max(length, 1):
         return None
     cause, share = _cause(study, kept)
-    if not is_high and cause is Cause.UNKNOWN:
-        return None
     return Needles(kept, cause, share)
 
 

@@ -54,11 +54,11 @@ def command_of(finding: Finding, files: Sequence[str], view: str) -> str:
 
 VIEWED = (
     "latency.realtime",
-    "latency.completed",
     "latency.flying",
     "overview.thrp",
-    "delay.setpoint",
+    "delay.realtime",
     "position.realtime",
+    "latency.completed",
 )
 """The diagrams of `iosonar view`; the first one shows where others have their part."""
 

@@ -26,7 +26,7 @@ const EMPTY: &str = "\
 /// Show the defaults of options, and where each comes from
 ///
 /// Defaults of your own are in $XDG_CONFIG_HOME/iosonar/config.toml (~/.config/iosonar/config.toml), in TOML: a table for
-/// each command, such as [replay] or [workload.run], with options by their long names. The command line wins. Results name
+/// each command, such as `[replay]` or `[workload.run]`, with options by their long names. The command line wins. Results name
 /// the options whose value came from there. IOSONAR_CONFIG names another file, or none if it is empty.
 #[derive(clap::Args)]
 #[command(after_help = "\

@@ -30,11 +30,11 @@ BEHIND_S, BEHIND = 1.0, 0.1
 def find(study: Study, limits: Limits) -> Finding | None:
     """By the check of the page: whether, and from when on, latency was steady."""
     found = steadiness(study)
-    length_s = study.last_s - study.first_s
     if found.grade is not Grade.WARNING:
-        return _too_short(study, length_s) if length_s < limits["length"] else None
+        return None
     if _has_other_reason(study):
         return None
+    length_s = study.last_s - study.first_s
     if found.since_s is None:
         step = step_of(_logs(study)[1])
         if step is None or abs(step.change) < max(math.log(limits["change"]), ERRORS * step.error):
@@ -73,19 +73,6 @@ def find(study: Study, limits: Limits) -> Finding | None:
     )
 
 
-def _too_short(study: Study, length_s: float) -> Finding:
-    return DETECTOR.found(
-        Severity.INFO,
-        f"The run took only {units.span(length_s)}.",
-        Evidence(between(study, study.first_s, study.last_s), "latency.bands"),
-        sure=(Confidence.HIGH, "The length of the run is known."),
-        values={"since_s": None, "length_s": length_s},
-        meaning="So short a run sees little of what storage does now and then: the kernel writes dirty pages back each "
-        "5 s, caches take minutes to fill, and flash collects garbage after gigabytes.",
-        advice=("Replay for some minutes at least; a short load can be repeated by --loop.",),
-    )
-
-
 def _logs(study: Study) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The start of some windows of time, and the mean logarithm of latency in each."""
     course = timeline_of(study)
@@ -120,10 +107,7 @@ DETECTOR = Detector[Study](
         "Look at the steady part alone, if there is one: `--skip-warm-up`, or `--from`.",
     ),
     find,
-    (
-        Threshold("change", 1.2, Measured.NUMBER, "How many times as high or low latency was during the warm-up."),
-        Threshold("length", 10.0, Measured.TIME, "A run that takes less is too short whatever its latencies."),
-    ),
+    (Threshold("change", 1.2, Measured.NUMBER, "How many times as high or low latency was during the warm-up."),),
     about=Topic.TIMES,
     why_not=lambda study: without_latency(study) if study.requests.is_run else "a load was not replayed",
 )
