@@ -50,7 +50,7 @@ class Bounds:
 
     @property
     def middle(self) -> float:
-        """The best guess."""
+        """Halfway between the bounds."""
         return (self.low + self.high) / 2
 
     @property
