@@ -294,7 +294,8 @@ impl Executor<'_> {
                 return match action.kind {
                     K::Link => timed(clock, || unsafe { libc::linkat(a, b, c, d, 0) }.into()),
                     K::Linkat => timed(clock, || unsafe { libc::linkat(a, b, c, d, flags) }.into()),
-                    K::Renameat2 => timed(clock, || unsafe { libc::renameat2(a, b, c, d, flags as u32) }.into()),
+                    // Not in each C library.
+                    K::Renameat2 => timed(clock, || unsafe { libc::syscall(libc::SYS_renameat2, a, b, c, d, flags) }),
                     _ => timed(clock, || unsafe { libc::renameat(a, b, c, d) }.into()),
                 };
             }
