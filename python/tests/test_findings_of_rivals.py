@@ -1,4 +1,4 @@
-"""Findings that a rival cause could be taken for: each is told from it by what physically differs."""
+"""Findings that a rival cause could be taken for: each is distinguished by what physically differs."""
 
 from pathlib import Path
 

@@ -50,7 +50,7 @@ def control(package: Package, kibibytes: int) -> str:
 
 
 def copyright_text(package: Package, mit: str) -> str:
-    """The file `copyright` that Debian asks for."""
+    """The file `copyright`, as Debian requires."""
     terms = "\n".join(f" {line}".rstrip() or " ." for line in mit.strip().splitlines())
     return (
         "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"

@@ -11,7 +11,7 @@ const TOPICS: [(&str, &str); 5] = [
     ("read-diagrams", include_str!("../../../docs/tutorials/read-diagrams.md")),
 ];
 
-/// The tutorial that a command line `iosonar help TOPIC` asks for.
+/// The tutorial that a command line `iosonar help TOPIC` names.
 pub fn asked(words: &[OsString]) -> Option<&'static str> {
     match words {
         [_, help, topic] if help == "help" => TOPICS.iter().find(|(name, _)| topic == *name).map(|(_, text)| *text),

@@ -55,7 +55,7 @@ fn a_default_of_the_user_is_used_and_recorded() {
     let run = replayed(&home, &["--depth", "3"]);
     assert_eq!((&run["options"]["depth"], &run["typed"]["depth"]), (&3.into(), &"3".into()));
     assert!(!run["configured"].as_array().unwrap().contains(&"depth".into()), "the command line wins: {run:#}");
-    // Another option that excludes it is no contradiction, as nobody typed both.
+    // Another option that excludes it is no contradiction, as they were not both typed.
     assert_eq!(replayed(&home, &["--asap"])["options"]["asap"], true);
 }
 

@@ -326,8 +326,8 @@ def _grade(study: Study, judgement: Judgement, found: Collection[str], *, warned
         )
     missed = judgement["fidelity"].grade in (Grade.BAD, None)
     # Banners above have these reasons, or findings.
-    told = ["real"] + ["fidelity"] * missed + [name for name, number in FINDING_OF.items() if number in found]
-    reasons = [reason for name, reason in judgement.reasons.items() if name not in told]
+    said = ["real"] + ["fidelity"] * missed + [name for name, number in FINDING_OF.items() if number in found]
+    reasons = [reason for name, reason in judgement.reasons.items() if name not in said]
     if not reasons:
         return None
     # A banner above says that there is no verdict.

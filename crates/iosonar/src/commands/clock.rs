@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use iosonar_pacing::clock::{monotonic, wall};
 
-/// Answer each line of standard input with `CLOCK_MONOTONIC` and `CLOCK_REALTIME`, in nanoseconds
+/// Print `CLOCK_MONOTONIC` and `CLOCK_REALTIME` for each line read
 #[derive(clap::Args)]
 pub struct Args {}
 

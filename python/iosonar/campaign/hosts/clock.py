@@ -174,7 +174,7 @@ def _fastest(known: Sequence[Exchange]) -> list[Exchange]:
 
 
 def order(times: Sequence[Bounds]) -> list[list[int]]:
-    """The numbers of events in order of time; those that nobody can order are in one group.
+    """The numbers of events in order of time; those whose order is unknown are in one group.
 
     Two events whose bounds overlap are in the same group, and with them all that overlap one of a group.
     """

@@ -65,7 +65,7 @@ class Start:
 
 
 def ranks(starts: Sequence[Start]) -> dict[int, str]:
-    """The order in which instances began, as far as it is known: those that nobody can order have the same rank."""
+    """The order in which instances began, as far as it is known: those whose order is unknown have the same rank."""
     known = [(number, bounds) for number, each in enumerate(starts) if (bounds := each.bounds)]
     found: dict[int, str] = {}
     before = 0
