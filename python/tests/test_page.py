@@ -10,7 +10,7 @@ import pytest
 from factory import run_row, write_run
 from made_run import made_run
 from pages import STORY, Opened, hover, page_of_a_run
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, FloatRect, Locator
 from test_report import report
 from test_units import CASES
 
@@ -58,12 +58,22 @@ def test_the_summary_describes_the_run(opened: Opened) -> None:
     assert names[: len(STORY)] == [f"figure-{name}" for name in STORY]
 
 
+def at_rest(plot: Locator) -> FloatRect:
+    """Where it is when drawing of others moves it no more."""
+    found = plot.bounding_box()
+    for _ in range(100):
+        plot.page.wait_for_timeout(200)
+        before, found = found, plot.bounding_box()
+        if found and found == before:
+            return found
+    raise AssertionError("the page does not come to rest")
+
+
 def test_diagrams_over_time_zoom_together(opened: Opened) -> None:
     name = "latency.realtime"
     before = opened.x_range(name)
     opened.plot(name).scroll_into_view_if_needed()
-    box = opened.plot(name).bounding_box()
-    assert box
+    box = at_rest(opened.plot(name))
     mouse = opened.page.mouse
     mouse.move(box["x"] + 300, box["y"] + 60)
     mouse.down()

@@ -54,12 +54,13 @@ class Following(View):
             with self.lock:
                 self._add(entries, places)
         if not was_written:
-            self.ended = True
             if not self.journal.path.exists():
                 self.words = f"The run has ended: iosonar view {shown(self.result)} shows its result."
             else:
                 left = shown(self.journal.path)
                 self.words = f"The run no longer writes its journal. If it was killed: iosonar recover {left}"
+            # Last, as whoever sees it reads the words.
+            self.ended = True
 
     def _add(self, entries: NDArray[np.void], places: NDArray[np.int64]) -> None:
         issued = entries["issued_ns"] != NEVER_IN_JOURNAL
@@ -74,13 +75,14 @@ class Following(View):
 
     def state(self, _: Mapping[str, str]) -> Answer:
         """How far the run is."""
+        follows = not self.ended
         with self.lock:
             lead = self.lead()[0]
         left = self.growing.left_out
         more = f" The first {units.requests(left)} are left out here." if left else ""
         text = self.words or f"The run goes on.{more}"
         rows = len(self.growing) + left
-        return {"follows": not self.ended, "rows": rows, "text": text, "lead": lead}
+        return {"follows": follows, "rows": rows, "text": text, "lead": lead}
 
     def request(self, query: Mapping[str, str]) -> Answer:
         """What the journal has of a request."""
