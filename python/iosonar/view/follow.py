@@ -59,7 +59,7 @@ class Following(View):
             else:
                 left = shown(self.journal.path)
                 self.words = f"The run no longer writes its journal. If it was killed: iosonar recover {left}"
-            # Last, as whoever sees it reads the words.
+            # Last: a reader that sees it reads the words.
             self.ended = True
 
     def _add(self, entries: NDArray[np.void], places: NDArray[np.int64]) -> None:

@@ -16,7 +16,7 @@ impl Args {
         let mut line = Vec::with_capacity(16);
         while input.read_until(b'\n', &mut line).context("cannot read standard input")? > 0 {
             let (since_boot, since_1970) = (monotonic().0, wall().0);
-            // Whoever asks may have gone.
+            // The controller may have gone.
             if writeln!(output, "{since_boot} {since_1970}").and_then(|()| output.flush()).is_err() {
                 break;
             }

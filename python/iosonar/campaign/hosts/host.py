@@ -159,7 +159,7 @@ class Host(Protocol):
         """The paths there that match a pattern of the shell, in ASCII order; nothing else is evaluated."""
 
     def clock(self, exchanges: int = 40) -> ClockReading:
-        """Asks for its clocks, many times over one connection."""
+        """Reads its clocks, many times over one connection."""
 
     def watch(self) -> HostSample:
         """Its load and free space."""

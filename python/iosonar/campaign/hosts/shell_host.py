@@ -145,7 +145,7 @@ class ShellHost:
         return sorted(self.session.checked(["expand", pattern], f"cannot expand {pattern}").text.split("\0")[:-1])
 
     def clock(self, exchanges: int = EXCHANGES) -> ClockReading:
-        """Asks for its clocks, many times over one connection."""
+        """Reads its clocks, many times over one connection."""
         boots: list[bytes] = []
         found: list[Exchange] = []
 
