@@ -128,6 +128,15 @@ def test_invalid_and_missing_leaves_are_counted(tmp_path: Path) -> None:
     assert text == "With limits: of 4 leaves, 2 are valid; 1 has an unfaithful replay and 1 has no result."
 
 
+def test_few_valid_leaves_are_no_good_news_of_all(tmp_path: Path) -> None:
+    leaf(tmp_path, place(QUIET, 0), 0, quiet(0))
+    for repeat in range(1, 4):
+        leaf(tmp_path, place(QUIET, repeat), repeat, quiet(repeat), **UNFAITHFUL)
+    limit = of(analysed(tmp_path), "What limits the storage?")
+    assert limit.severity is Severity.NEUTRAL
+    assert limit.text == "No limit was found in the only valid leaf of 4."
+
+
 def test_times_of_unfaithful_leaves_answer_nothing(tmp_path: Path) -> None:
     for repeat in range(2):
         leaf(tmp_path, place(QUIET, repeat), repeat, quiet(repeat), **UNFAITHFUL)

@@ -69,7 +69,7 @@ def finished(found: Sequence[Answer], is_fake: bool, findings: Sequence[Finding]
 
 
 def without_repetition(found: Sequence[Answer], seen: Mapping[str, str]) -> Iterator[Answer]:
-    """The answers. What was `seen`, by the number of its finding, is said once."""
+    """The answers. What was `seen`, by the number of its finding, appears once."""
     first: dict[str, str] = {}
     for each in found:
         text = seen.get(each.number, "")

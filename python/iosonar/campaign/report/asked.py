@@ -56,8 +56,11 @@ class Asked:
 
     @property
     def leaves(self) -> str:
-        """In the 8 leaves."""
-        return f"the {len(self.used)} leaves" if len(self.used) > 1 else "the leaf"
+        """In the 8 leaves, or the 2 valid leaves of 8."""
+        used, every = len(self.used), len(self.analysis.leaves)
+        if self.analysis.left_out:
+            return f"the {used} valid leaves of {every}" if used > 1 else f"the only valid leaf of {every}"
+        return f"the {used} leaves" if used > 1 else "the leaf"
 
     @property
     def of_calls(self) -> bool:
@@ -71,8 +74,9 @@ class Asked:
 
     @property
     def good(self) -> Severity:
-        """A made-up device is neither good nor bad."""
-        return Severity.NEUTRAL if self.is_fake else Severity.GOOD
+        """A made-up device is neither good nor bad, and a few valid leaves say nothing good of all."""
+        few = 2 * len(self.used) <= len(self.analysis.leaves)
+        return Severity.NEUTRAL if self.is_fake or few else Severity.GOOD
 
     @property
     def doubt(self) -> str:

@@ -44,7 +44,7 @@ fn command(found: &Found) -> &str {
 }
 
 const STATUS: &str = "/proc/self/status";
-const NOBODY: &str = "Uid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\nCpus_allowed_list:\t0-3\n";
+const UNPRIVILEGED: &str = "Uid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\nCpus_allowed_list:\t0-3\n";
 const ROOT: &str = "Uid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\nCpus_allowed_list:\t0-3\n";
 
 #[test]
@@ -66,7 +66,7 @@ fn forbidden_io_uring_is_permitted_by_a_command() {
 fn recording_needs_type_information_and_rights() {
     let btf = ("/sys/kernel/btf/vmlinux", "");
     assert_eq!(check("eBPF", &[(STATUS, ROOT)]).state, State::Missing);
-    let found = check("eBPF", &[btf, (STATUS, NOBODY)]);
+    let found = check("eBPF", &[btf, (STATUS, UNPRIVILEGED)]);
     assert!(found.what.contains("CAP_BPF and CAP_PERFMON") && command(&found).starts_with("sudo "), "{found:?}");
     let locked = ("/sys/kernel/security/lockdown", "none integrity [confidentiality]");
     assert_eq!(check("eBPF", &[btf, (STATUS, ROOT), locked]).state, State::Missing);
@@ -81,7 +81,7 @@ fn missing_capabilities_are_named() {
     let found = check("privileges", &[(STATUS, "Uid:\t0\t0\t0\t0\nCapEff:\t0000000000200000\n")]);
     assert!(found.what.contains("without CAP_SYS_NICE, CAP_IPC_LOCK"), "{found:?}");
     assert!(!found.what.contains("CAP_SYS_ADMIN") && command(&found).is_empty(), "sudo gives root nothing: {found:?}");
-    assert!(command(&check("privileges", &[(STATUS, NOBODY)])).contains("sudo"));
+    assert!(command(&check("privileges", &[(STATUS, UNPRIVILEGED)])).contains("sudo"));
 }
 
 #[test]
@@ -89,8 +89,8 @@ fn the_limit_on_locked_memory_is_raised_if_it_is_low() {
     let limits =
         |soft: &str| format!("Limit  Soft Limit  Hard Limit  Units\nMax locked memory  {soft}  {soft}  bytes\n");
     let of = |soft: &str, status| check("locked memory", &[(STATUS, status), ("/proc/self/limits", &limits(soft))]);
-    assert!(command(&of("65536", NOBODY)).contains("--memlock=536870912:536870912"));
-    assert_eq!(of("unlimited", NOBODY).state, State::Good);
+    assert!(command(&of("65536", UNPRIVILEGED)).contains("--memlock=536870912:536870912"));
+    assert_eq!(of("unlimited", UNPRIVILEGED).state, State::Good);
     assert_eq!(of("65536", ROOT).state, State::Good, "CAP_IPC_LOCK has no limit");
 }
 
