@@ -146,6 +146,40 @@ def test_bursts_make_needles_in_one_queue(tmp_path: Path) -> None:
     assert numbers(found) == ["S06", "S08"]
 
 
+LARGE_WRITES = """
+name = "large"
+about = "Small reads, and now and then a large write"
+
+[[stream]]
+name = "small"
+arrivals = "poisson rate=45"
+op = "read"
+sizes = "4k"
+
+[[stream]]
+name = "large"
+arrivals = "poisson rate=0.15"
+op = "write"
+sizes = "SIZE"
+"""
+
+
+@pytest.mark.parametrize(("size", "expected"), [("32M", ["S06"]), ("256k", [])])
+def test_a_large_write_that_holds_up_a_disk_is_the_cause(tmp_path: Path, size: str, expected: list[str]) -> None:
+    # The queues of this disk are long by chance, too: the height of these needles alone does not show them.
+    program, device, run = (tmp_path / name for name in ("p.toml", "d.toml", "r.replay.parquet"))
+    program.write_text(LARGE_WRITES.replace("SIZE", size))
+    service = '[service.seek]\nshortest = "800us"\nlongest = "14ms"\nrpm = 7200\n'
+    device.write_text(f'size = "200G"\nservers = 1\ntransfer = "160M/s"\n{service}')
+    iosonar("workload", "run", program, "--for", "5m", "--output", run, "--simulate", device, "--virtual-time")
+    found = diagnosed(run)
+    assert [number for number in numbers(found) if number == "S06"] == expected
+    if expected:
+        needles = only(found, "S06")
+        assert "began with a large request" in needles.seen
+        assert needles.severity == "warning"
+
+
 def bursts(directory: Path) -> Path:
     """A steady load with four bursts."""
     generator = np.random.default_rng(1)

@@ -8,9 +8,9 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.findings.course import slow_of, stalls_of, timeline_of, usual_of
+from iosonar.findings.course import Usual, slow_of, stalls_of, stretches_of, timeline_of, usual_of
 from iosonar.quantities.batches import array_of
-from iosonar.quantities.waits import Waits, waits
+from iosonar.quantities.waits import Slow, Waits, waits
 from iosonar.study.base import cached
 from iosonar.study.requests import Study
 
@@ -33,6 +33,12 @@ MOSTLY = 0.6
 RARE = 0.3
 """What is in flight for more than that share of the time is no cause."""
 
+FEWEST_SPECIAL = 5
+"""The fewest requests of a kind that show that they hold others back."""
+
+MORE_SLOW = 4
+"""While one of them is in flight, so many times as many requests of the same number are slow as right before it."""
+
 
 class Cause(Enum):
     """What was on when a needle began, in words."""
@@ -51,6 +57,8 @@ class Needles:
     waits: Waits
     cause: Cause
     share: float
+    is_by_height: bool = True
+    """Whether they are higher than queues of the run may be by chance; else their cause alone shows them."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,11 @@ class Special:
         ended = np.searchsorted(np.sort(self.completed_ns), begin_ns, side="left")
         found: NDArray[np.bool_] = begun > ended
         return found
+
+    def without(self, slow: Slow) -> Slow:
+        """The slow requests that are none of them."""
+        same = np.isin(slow.issued_ns, self.issued_ns) & np.isin(slow.completed_ns, self.completed_ns)
+        return Slow(slow.issued_ns[~same], slow.completed_ns[~same])
 
     def time_ns(self) -> float:
         """How long at least one was in flight."""
@@ -83,14 +96,54 @@ def needles_of(study: Study) -> Needles | None:
         return None
     found = waits(slow, usual.highest)
     chosen = (found.peak_ns >= HIGH * usual.highest) & (found.requests >= FELLOWS)
-    if not chosen.any() or chosen.sum() > MAX_NEEDLES:
-        return None
-    kept = Waits(found.begin_ns[chosen], found.end_ns[chosen], found.peak_ns[chosen], found.requests[chosen])
-    length = study.span.last_ns - study.span.first_ns
-    if float((kept.end_ns - kept.begin_ns).sum()) > MAX_TIME * max(length, 1):
+    if not chosen.any():
+        return _held_up(study, slow, usual)
+    kept = found.chosen(chosen)
+    if len(kept) > MAX_NEEDLES or _take_long(study, kept):
         return None
     cause, share = _cause(study, kept)
     return Needles(kept, cause, share)
+
+
+def _take_long(study: Study, found: Waits) -> bool:
+    """Whether waits take so much of the run that they are its usual course."""
+    length = study.span.last_ns - study.span.first_ns
+    return float((found.end_ns - found.begin_ns).sum()) > MAX_TIME * max(length, 1)
+
+
+def _held_up(study: Study, slow: Slow, usual: Usual) -> Needles | None:
+    """Needles no higher than queues of the run may be by chance, if requests of one kind begin most of them.
+
+    Where a device has long queues of its own, the height alone does not show them. But requests that follow a large one
+    are slow, and those before it are not.
+    """
+    course, length = timeline_of(study), max(study.span.last_ns - study.span.first_ns, 1)
+    many = course.issued.sum(axis=0)
+    for cause, special in _special(study).items():
+        if len(special.issued_ns) < FEWEST_SPECIAL or special.time_ns() / length >= RARE:
+            continue
+        others = special.without(slow)
+        begin, end = special.issued_ns, special.completed_ns
+        during, before = (_number(others, low, high) for low, high in ((begin, end), (2 * begin - end, begin)))
+        came, came_before = (
+            course.until(many, high / 1e9) - course.until(many, low / 1e9)
+            for low, high in ((begin, end), (2 * begin - end, begin))
+        )
+        is_burst = float(came.sum()) >= BURST * float(came_before.sum())
+        if is_burst or float((during >= FELLOWS).mean()) < MOSTLY / 2 or during.sum() < MORE_SLOW * before.sum():
+            continue
+        found = waits(others)
+        hit = special.in_flight_at(found.begin_ns, found.peak_ns // 20)
+        kept = found.chosen(hit & (found.requests >= FELLOWS) & (found.peak_ns >= HIGH * usual.p90))
+        if len(kept) >= FEWEST_SPECIAL and len(kept) <= MAX_NEEDLES and not _take_long(study, kept):
+            return Needles(kept, cause, 1.0, is_by_height=False)
+    return None
+
+
+def _number(slow: Slow, low_ns: NDArray[np.int64], high_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many slow requests were issued within each stretch of time."""
+    found: NDArray[np.int64] = np.searchsorted(slow.issued_ns, high_ns) - np.searchsorted(slow.issued_ns, low_ns)
+    return found
 
 
 def _cause(study: Study, found: Waits) -> tuple[Cause, float]:
@@ -119,7 +172,8 @@ def _bursts(study: Study, found: Waits) -> NDArray[np.bool_]:
 def _special(study: Study) -> dict[Cause, Special]:
     """Requests of the whole run that may be causes, by the kind."""
     table = study.requests.table
-    usual = table.filter(table["op"].isin(("read", "write"))).sectors.median().to_pyarrow().as_py() or 8
+    sizes = [part.sectors[part.moved] for part in stretches_of(study)]
+    usual = float(np.median(np.concatenate(sizes))) if sum(map(len, sizes)) else 8.0
     large = max(LARGE * usual, LARGE_SECTORS)
     chosen = table.filter(
         table.completed_ns.notnull() & (~table["op"].isin(("read", "write")) | (table.sectors >= large))

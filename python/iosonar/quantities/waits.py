@@ -42,6 +42,10 @@ class Waits:
     def __len__(self) -> int:
         return len(self.begin_ns)
 
+    def chosen(self, which: NDArray[np.bool_]) -> Waits:
+        """Some of them."""
+        return Waits(self.begin_ns[which], self.end_ns[which], self.peak_ns[which], self.requests[which])
+
 
 def slower_than(table: ir.Table, limit_ns: float) -> Slow:
     """The requests with at least that latency."""

@@ -8,7 +8,7 @@ from iosonar import units
 from iosonar.findings.course import between, usual_of, without_latency
 from iosonar.findings.detector import Detector
 from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
-from iosonar.findings.needles import Cause, needles_of
+from iosonar.findings.needles import Cause, Needles, needles_of
 from iosonar.findings.thresholds import Limits, Measured, Threshold
 from iosonar.study.requests import Study
 
@@ -59,7 +59,7 @@ def find(study: Study, limits: Limits) -> Finding | None:
         "requests "
         f"take {units.span(usual.p50 / 1e9)}. {how}.",
         Evidence(
-            f"{between(study, begin_s, end_s)} AND latency_ns >= {int(usual.highest)}",
+            f"{between(study, begin_s, end_s)} AND latency_ns >= {int(min(usual.highest, peak_s * 1e9))}",
             "latency.realtime",
             max(study.first_s, begin_s - 2 * (end_s - begin_s)),
             end_s + 2 * (end_s - begin_s),
@@ -68,14 +68,21 @@ def find(study: Study, limits: Limits) -> Finding | None:
         ),
         sure=(
             Confidence.HIGH if known and many >= 3 else Confidence.MEDIUM,
-            f"{units.requests(requests)} waited longer than {units.span(usual.highest / 1e9)}, the most that queues of "
-            "this "
-            "run give by chance, and always several together.",
+            _why_sure(units.requests(requests), usual.highest, found),
         ),
         ruled_out=("A single slow request: others to other places waited at the same time.",),
         values={"needles": many, "peak_s": peak_s, "at_s": begin_s, "requests": requests, "share": found.share},
         meaning=MEANINGS.get(found.cause, ""),
         advice=ADVICE.get(found.cause, ()),
+    )
+
+
+def _why_sure(waited: str, highest_ns: float, found: Needles) -> str:
+    if not found.is_by_height:
+        return f"{waited} were slow right after one was issued, always several together; right before, few were."
+    return (
+        f"{waited} waited longer than {units.span(highest_ns / 1e9)}, the most that queues of this run give by chance, "
+        "and always several together."
     )
 
 
