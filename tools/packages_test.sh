@@ -27,9 +27,11 @@ fresh
 rpm --root "$root" --dbpath /var/lib/rpm --initdb
 rpm --root "$root" --dbpath /var/lib/rpm --install --ignorearch "$dist"/iosonar-[0-9]*.rpm
 mkdir -p "$root/proc" "$root/dev" "$root/tmp" "$root/sys"
+mknod -m 666 "$root/dev/null" c 1 3
 inside /usr/bin/iosonar --version
 inside /usr/bin/iosonar generate poisson /load.parquet --rate 1000 --duration 2s --span 64M
-inside /usr/bin/iosonar replay /load.parquet --engine null --target /load.parquet --fake-io --output /run.parquet | tail -n 3
+inside /usr/bin/iosonar replay /load.parquet --fake-io --output /run.parquet | tail -n 1
+inside /usr/bin/iosonar info /run.parquet | sed -n 1,3p
 rm -f "$root"/*.parquet
 rpm --root "$root" --dbpath /var/lib/rpm --erase iosonar
 gone
