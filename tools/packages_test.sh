@@ -12,10 +12,10 @@ base=target/packages/debian root=$PWD/target/packages/root
 say() { echo "== $*"; }
 inside() { unshare --net --mount --pid --fork bash -c 'mount -t proc proc "$0/proc" 2>/dev/null || true; exec chroot "$0" "$@"' "$root" "$@"; }
 fresh() { rm -rf "$root"; mkdir -p "$root"; }
-# Nothing of the packages is left, but empty directories of others and files of the test.
+# Nothing of the packages is left, but empty directories of others, files of the test, and /run, which hosts empty.
 gone() {
     local left
-    left=$(find "$root" -path "$root/demo" -prune -o \( -name '*iosonar*' -o -name tree-replay \) -print | grep -v /var/lib/ || true)
+    left=$(find "$root" -path "$root/demo" -prune -o \( -name '*iosonar*' -o -name tree-replay \) -print | grep -Ev '/var/lib/|/run/iosonar$' || true)
     [ -z "$left" ] || { echo "left after removal: $left" >&2; exit 1; }
 }
 
