@@ -12,10 +12,10 @@ base=target/packages/debian root=$PWD/target/packages/root
 say() { echo "== $*"; }
 inside() { unshare --net --mount --pid --fork bash -c 'mount -t proc proc "$0/proc" 2>/dev/null || true; exec chroot "$0" "$@"' "$root" "$@"; }
 fresh() { rm -rf "$root"; mkdir -p "$root"; }
-# Nothing of the packages is left, but empty directories of others and files of the test.
+# Nothing of the packages is left, but empty directories of others, files of the test, and /run, which hosts empty.
 gone() {
     local left
-    left=$(find "$root" -path "$root/demo" -prune -o \( -name '*iosonar*' -o -name tree-replay \) -print | grep -v /var/lib/ || true)
+    left=$(find "$root" -path "$root/demo" -prune -o \( -name '*iosonar*' -o -name tree-replay \) -print | grep -Ev '/var/lib/|/run/iosonar$' || true)
     [ -z "$left" ] || { echo "left after removal: $left" >&2; exit 1; }
 }
 
@@ -27,9 +27,11 @@ fresh
 rpm --root "$root" --dbpath /var/lib/rpm --initdb
 rpm --root "$root" --dbpath /var/lib/rpm --install --ignorearch "$dist"/iosonar-[0-9]*.rpm
 mkdir -p "$root/proc" "$root/dev" "$root/tmp" "$root/sys"
+mknod -m 666 "$root/dev/null" c 1 3
 inside /usr/bin/iosonar --version
 inside /usr/bin/iosonar generate poisson /load.parquet --rate 1000 --duration 2s --span 64M
-inside /usr/bin/iosonar replay /load.parquet --engine null --target /load.parquet --fake-io --output /run.parquet | tail -n 3
+inside /usr/bin/iosonar replay /load.parquet --fake-io --output /run.parquet | tail -n 1
+inside /usr/bin/iosonar info /run.parquet | sed -n 1,3p
 rm -f "$root"/*.parquet
 rpm --root "$root" --dbpath /var/lib/rpm --erase iosonar
 gone
