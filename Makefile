@@ -179,7 +179,7 @@ $(CARGO_TOOLS)/bin/mdbook: | system-for-demo
 
 .PHONY: site
 site: $(CARGO_TOOLS)/bin/mdbook $(VENV)/program-quick ## build the documentation as a site: target/site/html
-	$(BIN)/python tools/site.py $(BIN)/iosonar $< $(or $(CARGO_TARGET_DIR),target)/site
+	$(BIN)/python tools/site_of_documents.py $(BIN)/iosonar $< $(or $(CARGO_TARGET_DIR),target)/site
 
 .PHONY: audit deny doc fuzz-smoke
 audit: deny doc fuzz-smoke ## check dependencies and the documentation of the code, and fuzz each reader for seconds

@@ -1,8 +1,9 @@
-"""Builds the documentation as a site, offline: tools/site.py IOSONAR MDBOOK OUT.
+"""Builds the documentation as a site, offline: tools/site_of_documents.py IOSONAR MDBOOK OUT.
 
 The pages are the documents as they stand, with the reference of commands as the program prints it, and a gallery.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -17,12 +18,27 @@ PAGES = {
     "Loads": ["loads", "workloads", "scripts", "job-files", "distributions", "transforms", "formats", "data", "verify"],
     "Files": ["files", "files-record", "files-strace", "files-replay", "files-orders"],
     "Models": ["cache", "simulate"],
-    "Reference": ["schema", "info", "generated/findings", "generated/job-options", "library"],
-    "Background": ["benchmarks", "decisions", "fuzzing", "reference-pictures", "generated/scenarios"],
+    "Reference": [
+        *("schema", "info", "generated/findings", "generated/job-options", "generated/campaign-variables"),
+        *("library", "generated/library", "packages"),
+    ],
+    "Background": ["benchmarks", "decisions", "reference-pictures", "generated/scenarios"],
 }
 """The documents by chapter; a test finds those that are missing."""
 
-OTHERS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md", "loads/README.md")
+OTHERS = {
+    "ARCHITECTURE.md": "Architecture",
+    "CONTRIBUTING.md": "Contributing",
+    "SECURITY.md": "Security",
+    "CHANGELOG.md": "Changes",
+    "loads/README.md": "Natural loads",
+    "tests/scenarios/README.md": "Scenarios",
+    "fuzz/README.md": "Fuzzing",
+}
+"""Further pages with their titles, after the chapters."""
+
+LINK = re.compile(r"\]\(([^)\s#]+)")
+"""The address of a link, or of a picture, without its anchor."""
 
 BOOK = """[book]
 title = "iosonar"
@@ -33,6 +49,7 @@ default-theme = "light"
 preferred-dark-theme = "navy"
 no-section-label = true
 [output.html.search]
+enable = true
 limit-results = 30
 """
 
@@ -71,22 +88,42 @@ def reference(iosonar: str, words: list[str]) -> str:
     return page + "".join(reference(iosonar, [*words, name]) for name in below)
 
 
+def pictures() -> list[Path]:
+    """The pictures of the documents."""
+    return sorted((TOP / "docs/pictures").glob("*.png"))
+
+
 def gallery() -> str:
     """All pictures, each with the name of its file."""
-    pictures = sorted((TOP / "docs/pictures").glob("*.png"))
-    shown = (f"## {each.stem.replace('-', ' ')}\n\n![{each.stem}](docs/pictures/{each.name})\n" for each in pictures)
+    shown = (f"## {each.stem.replace('-', ' ')}\n\n![{each.stem}](docs/pictures/{each.name})\n" for each in pictures())
     return "# Gallery\n\n" + "\n".join(shown)
 
 
-def main(iosonar: str, mdbook: str, out: Path) -> None:
-    """Writes the sources of the book, then the site."""
-    book, source = out / "book", out / "book/src"
-    shutil.rmtree(out, ignore_errors=True)
+def without_code(text: str) -> str:
+    """A page without its blocks of code."""
+    return re.sub(r"(?ms)^```.*?^```", "", text)
+
+
+def copy(names: list[str], source: Path) -> None:
+    """Copies files of the repository, and all files that they link."""
+    while names:
+        name = names.pop()
+        if (source / name).exists():
+            continue
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(TOP / name, source / name)
+        if name.endswith(".md"):
+            links = LINK.findall(without_code((TOP / name).read_text(encoding="utf-8")))
+            linked = [os.path.normpath(Path(name).parent / each) for each in links if ":" not in each]
+            names += [each for each in linked if (TOP / each).is_file()]
+
+
+def write_sources(iosonar: str, book: Path) -> None:
+    """Writes the sources of the book."""
+    source = book / "src"
     source.mkdir(parents=True)
-    shutil.copytree(TOP / "docs", source / "docs")
-    for each in OTHERS:
-        (source / each).parent.mkdir(exist_ok=True)
-        shutil.copyfile(TOP / each, source / each)
+    names = [document(name) for names in PAGES.values() for name in names]
+    copy(["README.md", *OTHERS, *names, *(f"docs/pictures/{each.name}" for each in pictures())], source)
     summary = ["# Summary", "", "[iosonar](README.md)"]
     for chapter, names in PAGES.items():
         summary += ["", f"# {chapter}", ""]
@@ -97,12 +134,21 @@ def main(iosonar: str, mdbook: str, out: Path) -> None:
             for name in commands(help_of(iosonar, [])):
                 (source / f"commands/{name}.md").write_text(reference(iosonar, [name]), encoding="utf-8")
                 summary.append(f"  - [iosonar {name}](commands/{name}.md)")
+        if chapter == "Background":
+            results = sorted((source / "bench/results").glob("*.md"))
+            summary.append("- [Results of measurements]()")
+            summary += [f"  - [{title(each)}](bench/results/{each.name})" for each in results]
     (source / "gallery.md").write_text(gallery(), encoding="utf-8")
-    summary += ["", "---", "", "[Gallery](gallery.md)", "[Architecture](ARCHITECTURE.md)"]
-    summary += ["[Contributing](CONTRIBUTING.md)", "[Security](SECURITY.md)", "[Changes](CHANGELOG.md)"]
-    (source / "SUMMARY.md").write_text("\n".join([*summary, "[Natural loads](loads/README.md)", ""]), encoding="utf-8")
+    summary += ["", "---", "", "[Gallery](gallery.md)", *(f"[{name}]({file})" for file, name in OTHERS.items()), ""]
+    (source / "SUMMARY.md").write_text("\n".join(summary), encoding="utf-8")
     (book / "book.toml").write_text(BOOK, encoding="utf-8")
-    subprocess.run([mdbook, "build", str(book), "--dest-dir", str((out / "html").resolve())], check=True)
+
+
+def main(iosonar: str, mdbook: str, out: Path) -> None:
+    """Writes the sources of the book, then the site."""
+    shutil.rmtree(out, ignore_errors=True)
+    write_sources(iosonar, out / "book")
+    subprocess.run([mdbook, "build", str(out / "book"), "--dest-dir", str((out / "html").resolve())], check=True)
     print(out / "html/index.html")
 
 
