@@ -21,6 +21,7 @@ from iosonar.quantities.bands import bands
 from iosonar.quantities.batches import ROWS, array_of, steps_of_log10
 from iosonar.quantities.density import Cells, density
 from iosonar.quantities.distribution import distributions
+from iosonar.quantities.first_use import first_uses
 from iosonar.quantities.in_flight import Slices, events
 from iosonar.quantities.throughput import throughput
 from iosonar.table.embedded import Backend, Embedded
@@ -175,6 +176,31 @@ def test_kernels_agree_with_expressions_without_rows(
 ) -> None:
     table = table_of(engine, [None, None], [None, None], [0, 1])
     agree(table, name, monkeypatch)
+
+
+@pytest.mark.parametrize("devices", [1, 3])
+@pytest.mark.parametrize("rows", [1, 400, ROWS + 7])
+def test_first_uses_of_places_agree(rows: int, devices: int, engine: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = np.random.default_rng(rows + devices)
+    issued = chance.integers(-5_000_000, 60_000_000_000, rows) // 1000 * 1000
+    took = chance.choice([0, 1, 22_026, 22_027, *chance.lognormal(12, 3, 500).astype(int)], rows)
+    never, lost, is_read = (chance.random(rows) < share for share in (0.05, 0.1, 0.6))
+    columns = {
+        "device": pa.array(chance.integers(0, devices, rows) * 7, pa.int32()),
+        "sector": pa.array(chance.lognormal(14, 2, rows).astype(np.int64) % 2**28),
+        "issued_ns": pa.array(issued, mask=never),
+        "completed_ns": pa.array(issued + took, mask=never | lost),
+        "latency_ns": pa.array(took, mask=never | lost),
+        "is_read": pa.array(is_read),
+        "moved": pa.array(chance.random(rows) < 0.9),
+    }
+    engine.backend.con.register("made", pa.table(columns))
+    table, chunks = engine.backend.table("made"), (128, 2048, 32768)
+    by_kernel = plain(dict(enumerate(first_uses(table, chunks, 0, 60_000_000_000))))
+    with monkeypatch.context() as patch:
+        patch.setattr("iosonar.quantities.first_use.MAX_CHUNKS", 0)
+        assert plain(dict(enumerate(first_uses(table, chunks, 0, 60_000_000_000)))) == by_kernel
+    assert rows == 1 or all(np.sum(by_kernel[2][kind]) > 50 for kind in ("written", "new"))
 
 
 def test_many_series_and_windows_are_grouped_by_the_engine(engine: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from iosonar.findings.detector import Detector
 from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
 from iosonar.findings.requests.cache_levels import reads_of
 from iosonar.findings.thresholds import Limits
-from iosonar.quantities.first_use import first_use
+from iosonar.quantities.first_use import first_uses
 from iosonar.quantities.modes import modes
 from iosonar.quantities.timeline import Op
 from iosonar.study.base import cached
@@ -61,8 +61,7 @@ def unwritten_of(study: Study) -> Unwritten | None:
     if len(levels) < 2:
         return None
     best: Unwritten | None = None
-    for chunk in CHUNKS:
-        used = first_use(study.table, chunk, study.span.first_ns, study.span.last_ns)
+    for used in first_uses(study.table, CHUNKS, study.span.first_ns, study.span.last_ns):
         many = int(used.new.sum()), int(used.written.sum())
         if min(many) < FEWEST_READS:
             continue
