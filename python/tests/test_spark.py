@@ -24,6 +24,8 @@ from iosonar.diagrams import CATALOGUE
 from iosonar.diagrams.original import DIAGRAMS as ORIGINAL
 from iosonar.errors import UserError
 from iosonar.figures.model import CloudPart, Empty, Figure
+from iosonar.findings.diagnosis import Diagnosis, Doubt, diagnose
+from iosonar.findings.registry import OF_REQUESTS
 from iosonar.table import open_requests
 from iosonar.table.engine import EngineKind, EngineOptions
 
@@ -161,6 +163,19 @@ def test_every_diagram_is_the_same_on_a_cluster(cluster: str, tmp_path: Path) ->
         assert [name for name, figure in expected.items() if isinstance(figure, Empty)] == empty
         for name, figure in expected.items():
             same(found[name], figure, name)
+
+
+def test_findings_are_the_same_on_a_cluster(cluster: str, tmp_path: Path) -> None:
+    runs = [made(tmp_path, "a", 1, 6_000), made(tmp_path, "b", 2, 3_000)]
+    for paths in (runs[:1], runs):
+        expected, found = (diagnosis_of(paths, engine) for engine in ("duckdb", f"spark={cluster}"))
+        assert expected.findings
+        same(found, expected, f"{len(paths)} runs")
+
+
+def diagnosis_of(paths: Sequence[Path], engine: str) -> Diagnosis:
+    with open_files(*paths, engine=engine) as run:
+        return diagnose(study_of(run), OF_REQUESTS, Doubt())
 
 
 def same(found: Any, expected: Any, where: str) -> None:
