@@ -200,7 +200,7 @@ def test_first_uses_of_places_agree(rows: int, devices: int, engine: Embedded, m
     with monkeypatch.context() as patch:
         patch.setattr("iosonar.quantities.first_use.MAX_CHUNKS", 0)
         assert plain(dict(enumerate(first_uses(table, chunks, 0, 60_000_000_000)))) == by_kernel
-    assert rows == 1 or all(np.sum(by_kernel[2][kind]) > 50 for kind in ("written", "new"))
+    assert rows == 1 or all(np.sum(by_kernel[2][kind]) > 0 for kind in ("written", "new"))
 
 
 def test_many_series_and_windows_are_grouped_by_the_engine(engine: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
