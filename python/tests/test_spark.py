@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from factory import RUN_SCHEMA, as_version_1, write_run
+from factory import MS, RUN_SCHEMA, US, as_version_1, run_row, write_run
 from test_original import made as made_with_original
 from test_original import study_of
 
@@ -166,11 +166,15 @@ def test_every_diagram_is_the_same_on_a_cluster(cluster: str, tmp_path: Path) ->
 
 
 def test_findings_are_the_same_on_a_cluster(cluster: str, tmp_path: Path) -> None:
-    runs = [made(tmp_path, "a", 1, 6_000), made(tmp_path, "b", 2, 3_000)]
-    for paths in (runs[:1], runs):
-        expected, found = (diagnosis_of(paths, engine) for engine in ("duckdb", f"spark={cluster}"))
-        assert expected.findings
-        same(found, expected, f"{len(paths)} runs")
+    late = [
+        run_row(n, scheduled=n * MS, delay=n * MS, latency=2 * MS + n % 7 * US, delay_reason="depth")
+        for n in range(4_000)
+    ]
+    saturated = write_run(tmp_path / "saturated.replay.parquet", late)
+    for path, is_found in ((saturated, True), (made(tmp_path, "a", 1, 6_000), False)):
+        expected, found = (diagnosis_of([path], engine) for engine in ("duckdb", f"spark={cluster}"))
+        assert bool(expected.findings) == is_found
+        same(found, expected, path.name)
 
 
 def diagnosis_of(paths: Sequence[Path], engine: str) -> Diagnosis:

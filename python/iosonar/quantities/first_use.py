@@ -180,4 +180,5 @@ def _bins(latency: NDArray[np.int64]) -> NDArray[np.int64]:
     unsure = np.flatnonzero(np.abs(place - np.rint(place)) < NEAR)
     if len(unsure):
         place[unsure] = [math.log(each) * BINS_PER_E for each in value[unsure].tolist()]
-    return np.floor(place).astype(np.int64)
+    bins: NDArray[np.int64] = np.floor(place).astype(np.int64)
+    return bins
