@@ -94,6 +94,22 @@ def test_a_late_replayer_is_named_with_its_reason(tmp_path: Path) -> None:
     assert "mostly because the load was read too slowly" in found.seen
 
 
+@pytest.mark.parametrize("within", [99.9, 60.0])
+def test_a_device_that_sees_few_of_the_requests_is_named(within: float, tmp_path: Path) -> None:
+    def counted(busy_s: float, requests: int = ROWS) -> Path:
+        counters = {"disk": "sda", "requests": requests, "merged": 0, "busy_s": busy_s, "seconds": 30.0}
+        more = {"within_pct": {"10": within, "50": within, "100": within}}
+        run_of = {"mean_in_flight": 16.0, "device_counters": [counters], "statistics": STATISTICS | more}
+        return run(tmp_path, footer={"run": run_of}, in_flight=np.full(ROWS, 16))
+
+    found = only(diagnosed(counted(60.0)), "S19")
+    assert found.values == {"asked": 16.0, "seen": 2.0}
+    assert found.seen == "The replay had 16 requests in flight on average, sda only 2: the others waited above it."
+    # As many as the replay had in flight, and a cache that answers nearly all requests.
+    assert "S19" not in numbers(diagnosed(counted(450.0)))
+    assert "S19" not in numbers(diagnosed(counted(1.0, requests=150)))
+
+
 def test_perturbed_times_are_late_by_their_option(tmp_path: Path) -> None:
     def perturbed(delay: int) -> Path:
         footer = {"run": {"options": {"perturb": "quantize=5ms"}, "statistics": STATISTICS}}

@@ -30,6 +30,8 @@ class Detector(Generic[S]):
     """What it is about: a finding on times says nothing about the storage if the replay was not faithful."""
     why_not: Callable[[S], str] = lambda study: ""
     """Why it cannot be looked for in a study, as a clause; empty if it can."""
+    find_if_late: Callable[[S, Limits], Finding | None] | None = None
+    """What it finds without the times of a replay that was not faithful."""
 
     def found(
         self,

@@ -58,14 +58,18 @@ def diagnose(
     found, missing = [], []
     for detector in detectors:
         is_doubtful = bool(doubt.why) and detector.about is Topic.TIMES
-        why_not = doubt.why if is_doubtful and doubt.hides else detector.why_not(study)
-        if why_not:
+        is_hidden = is_doubtful and doubt.hides
+        find = detector.find_if_late if is_hidden else detector.find
+        why_not = doubt.why if find is None else detector.why_not(study)
+        if find is None or why_not:
             missing.append((detector.number, why_not))
             continue
         limits = limits_of(detector.thresholds, (overrides or {}).get(detector.number, {}))
-        finding = detector.find(study, limits)
+        finding = find(study, limits)
         if finding is not None:
-            found.append(_doubtful(finding, doubt.why) if is_doubtful else finding)
+            found.append(_doubtful(finding, doubt.why) if is_doubtful and not is_hidden else finding)
+        elif is_hidden:
+            missing.append((detector.number, doubt.why))
     found.sort(key=lambda each: (-each.severity.rank, -each.confidence.rank, each.number))
     return Diagnosis(tuple(file.path for file in study.files), tuple(found), tuple(missing))
 

@@ -271,6 +271,20 @@ class Root:
 
 
 @dataclass(frozen=True)
+class DeviceCounters:
+    """A disk's own counters during a run, including other users.
+
+    `busy_s` is the sum of the times of all requests, in seconds.
+    """
+
+    disk: str = ""
+    requests: int = 0
+    merged: int = 0
+    busy_s: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
 class RunInfo:
     """How a run was made, and what it counted."""
 
@@ -295,6 +309,7 @@ class RunInfo:
     warnings: tuple[str, ...] = ()
     started_unix_ns: Annotated[int, Range(0, LAST_SECOND_NS)] | None = None
     mean_in_flight: float | None = None
+    device_counters: tuple[DeviceCounters, ...] = ()
     statistics: Statistics = field(default_factory=Statistics)
 
 

@@ -22,7 +22,46 @@ BUSY = 0.2
 """The share of the time in which many are in flight."""
 
 
+SEEN = 1 / 3
+"""The share of the requests in flight that the device had at most."""
+
+REACHED = 0.5
+"""The device received so many requests for one of the replay, at least: caches answered the others."""
+
+
+def find_by_counters(study: Study, limits: Limits) -> Finding | None:
+    """By the requests in flight of the replay, and those that the kernel counted for the device."""
+    if len(study.requests.files) > 1 or study.is_part:
+        return None
+    file = study.requests.files[0]
+    run, asked = file.run, file.run.mean_in_flight or 0.0
+    if len(run.device_counters) != 1 or asked < limits["depth"]:
+        return None
+    device = run.device_counters[0]
+    seen = device.busy_s / max(device.seconds, 1e-9)
+    if device.requests + device.merged < max(REACHED * file.rows, FEWEST) or seen > SEEN * asked:
+        return None
+    return DETECTOR.found(
+        Severity.INFO,
+        f"The replay had {units.number(asked, 3)} requests in flight on average, {device.disk} only "
+        f"{units.number(seen, 2)}: the others waited above it.",
+        Evidence(at_depth(study, int(limits["depth"])), "latency.depth"),
+        sure=(
+            Confidence.HIGH,
+            f"The kernel counted {device.requests:,} requests of the device that took {units.span(device.busy_s)} "
+            f"together, in {units.span(device.seconds)}.",
+        ),
+        ruled_out=["A cache that answers: the device received the requests."],
+        values={"asked": asked, "seen": seen},
+    )
+
+
 def find(study: Study, limits: Limits) -> Finding | None:
+    """By the kernel's counters, or by what completes with many requests in flight and what with one."""
+    return find_by_counters(study, limits) or _find_by_rate(study, limits)
+
+
+def _find_by_rate(study: Study, limits: Limits) -> Finding | None:
     """By completions per second with many requests in flight, and the latency of requests that met no other."""
     rates, depth = together(rates_of(study)), int(limits["depth"])
     many, number = rates.between(depth, len(rates.seconds))
@@ -71,4 +110,5 @@ DETECTOR = Detector[Study](
         Threshold("gain", 1.25, Measured.NUMBER, "How many times the throughput of one request they reach at most."),
     ),
     why_not=without_latency,
+    find_if_late=find_by_counters,
 )
