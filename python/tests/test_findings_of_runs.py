@@ -60,6 +60,15 @@ def test_a_warm_up_of_half_the_run_is_too_short(tmp_path: Path) -> None:
     assert "before, it was 2.8 times as high" in found.seen
 
 
+def test_a_few_requests_in_a_few_seconds_are_too_short(tmp_path: Path) -> None:
+    found = only(diagnosed(run(tmp_path, at=np.arange(400) * 20 * MS, latency=LATENCY[:400])), "S14")
+    assert found.values == {"length_s": pytest.approx(8, abs=0.1), "requests": 400}
+    assert found.seen.startswith("The run took 7.98 s and completed 400 requests")
+    # Few in a long run, and many in a short one, can be told.
+    assert numbers(diagnosed(run(tmp_path, at=np.arange(400) * 60 * MS, latency=LATENCY[:400]))) == []
+    assert numbers(diagnosed(run(tmp_path, at=AT // 10))) == []
+
+
 def test_a_second_run_on_the_same_target_is_no_repetition(tmp_path: Path) -> None:
     def each(name: str, started: int, factor: int) -> Path:
         footer = {"run": {"load": "a.load.parquet", "started_unix_ns": started * S, "statistics": STATISTICS}}

@@ -29,12 +29,14 @@ BEHIND_S, BEHIND = 1.0, 0.1
 
 def find(study: Study, limits: Limits) -> Finding | None:
     """By the check of the page: whether, and from when on, latency was steady."""
+    length_s = study.last_s - study.first_s
+    if length_s < limits["length"] and study.completed < limits["requests"]:
+        return _too_few(study, length_s)
     found = steadiness(study)
     if found.grade is not Grade.WARNING:
         return None
     if _has_other_reason(study):
         return None
-    length_s = study.last_s - study.first_s
     if found.since_s is None:
         step = step_of(_logs(study)[1])
         if step is None or abs(step.change) < max(math.log(limits["change"]), ERRORS * step.error):
@@ -73,6 +75,19 @@ def find(study: Study, limits: Limits) -> Finding | None:
     )
 
 
+def _too_few(study: Study, length_s: float) -> Finding:
+    """A run that says little, whatever the storage did in it."""
+    return DETECTOR.found(
+        Severity.INFO,
+        f"The run took {units.span(length_s)} and completed {units.counted(study.completed, 'request')}: too few for a "
+        "p99, and too short for a cache to fill or free blocks to run out.",
+        Evidence(between(study, study.first_s, study.last_s), "latency.realtime"),
+        sure=(Confidence.HIGH, "Both are counted."),
+        values={"length_s": length_s, "requests": study.completed},
+        meaning="Nothing is known of the storage in the long run.",
+    )
+
+
 def _logs(study: Study) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The start of some windows of time, and the mean logarithm of latency in each."""
     course = timeline_of(study)
@@ -107,7 +122,11 @@ DETECTOR = Detector[Study](
         "Look at the steady part alone, if there is one: `--skip-warm-up`, or `--from`.",
     ),
     find,
-    (Threshold("change", 1.2, Measured.NUMBER, "How many times as high or low latency was during the warm-up."),),
+    (
+        Threshold("change", 1.2, Measured.NUMBER, "How many times as high or low latency was during the warm-up."),
+        Threshold("length", 10.0, Measured.TIME, "A shorter run is too short if it also has too few requests."),
+        Threshold("requests", 1000, Measured.NUMBER, "Fewer requests are too few."),
+    ),
     about=Topic.TIMES,
     why_not=lambda study: without_latency(study) if study.requests.is_run else "a load was not replayed",
 )
