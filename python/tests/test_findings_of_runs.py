@@ -212,3 +212,28 @@ def test_only_even_completions_are_a_limit_of_the_rate(tmp_path: Path, jitter: f
     latency = np.maximum(done - due, 1 * MS)
     path = made(tmp_path / "a.replay.parquet", due, latency)
     assert ("S17" in numbers(diagnosed(path))) == (jitter == 0)
+
+
+@pytest.mark.parametrize("slices", [True, False])
+def test_reads_and_writes_have_ceilings_of_their_own(slices: bool, tmp_path: Path) -> None:
+    chance = np.random.default_rng(5)
+
+    def completed(per_s: int) -> Any:
+        """In slices of 100 ms, as limits of the kernel let them through, or as a busy device completes them."""
+        if slices:
+            return np.concatenate([n * 100 * MS + np.arange(per_s // 10) * 100 * US for n in range(400)]) + MS
+        return np.sort(chance.uniform(0, 40 * S, per_s * 40)).astype(np.int64) + MS
+
+    reads, writes = completed(150), completed(80)
+    done = np.sort(np.concatenate([reads, writes]))
+    op = np.where(np.isin(done, writes[:: 2 if slices else 1]), "write", "read")
+    path = run(
+        tmp_path,
+        at=np.arange(len(done)) * S // 330,
+        latency=np.full(len(done), 500 * US),
+        issued_ns=np.maximum(done - 500 * US, np.arange(len(done)) * S // 330),
+        op=op.tolist(),
+    )
+    found = diagnosed(path)
+    assert ("S17" in numbers(found)) == slices
+    assert "S02" not in numbers(found)

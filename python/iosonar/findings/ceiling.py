@@ -25,6 +25,12 @@ FLAT = 0.12
 LONG, STEADY = 8, 0.02
 """So many windows in a row; the variance of their completions, as a share of that of independent ones."""
 
+SLICES_S = 1.0
+"""The kernel's limits let requests through in slices of 100 ms: windows of reads or writes last at least so long."""
+
+SHARE = 0.15
+"""The share of the completions that reads or writes have at least to have a ceiling of their own."""
+
 IDLE = 0.7
 """With so little to do at once, a device that needs no more than its fastest latency for each request would be idle
 part of the time."""
@@ -78,6 +84,35 @@ class Ceiling:
     spread: float
     idle: bool
     windows: int
+    op: str = ""
+    """`reads` or `writes`, if only these have it."""
+
+
+def ceilings_by_op(study: Study) -> list[Ceiling]:
+    """The ceilings of reads and of writes, where each has its own limit; none unless there are many of both.
+
+    What a busy device completes of one of them varies by chance, as the other takes part of its time.
+    """
+    course = timeline_of(study)
+    backlog = course.backlog if study.has_demand else course.in_flight.sum(axis=0)
+    total, fastest_s = float(course.completed.sum()), max(study.pooled(LATENCY).minimum, 1.0) / 1e9
+    many = [(course.completed[op], name) for op, name in ((Op.READ, "reads"), (Op.WRITE, "writes"))]
+    if any(done.sum() < max(SHARE * total, 10 * COMPLETIONS) for done, _ in many):
+        return []
+    found = []
+    for done, name in many:
+        step = int(np.ceil(max(COMPLETIONS * course.cells / done.sum(), SLICES_S / course.width_s)))
+        number = course.joined(done, step)
+        least = np.array([backlog[at * step : (at + 1) * step].min() for at in range(len(number))])
+        number = number[least >= (WAITING if study.has_demand else 1)]
+        middle = float(np.median(number)) if len(number) >= 8 else 0.0
+        if not middle or _variance(number) > FLAT * middle or _variance(number) ** 0.5 > 0.05 * middle:
+            continue
+        rate = middle / (step * course.width_s)
+        if rate * fastest_s < IDLE:
+            spread = _variance(number) ** 0.5 / middle
+            found.append(Ceiling(rate, False, spread, True, len(number), name))
+    return found
 
 
 def ceiling(study: Study, found: Windows, chosen: NDArray[np.bool_]) -> Ceiling | None:

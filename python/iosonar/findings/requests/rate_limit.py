@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from iosonar import units
-from iosonar.findings.ceiling import Ceiling, ceiling, windows_of
+from iosonar.findings.ceiling import Ceiling, ceiling, ceilings_by_op, windows_of
 from iosonar.findings.course import between, without_latency
 from iosonar.findings.detector import Detector
 from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
@@ -13,10 +13,13 @@ from iosonar.findings.requests.burst_bucket import bucket_of
 from iosonar.findings.requests.write_back_cliff import cliff_of
 from iosonar.findings.thresholds import Limits, Measured, Threshold
 from iosonar.study.requests import Study
+from iosonar.text import listed
 
 
 def rate_text(found: Ceiling) -> str:
     """Its rate, for people."""
+    if found.op:
+        return f"{units.count(found.rate)} {found.op}/s"
     return f"{units.transferred(found.rate)}/s" if found.of_bytes else f"{units.count(found.rate)} requests/s"
 
 
@@ -29,8 +32,10 @@ def find(study: Study, limits: Limits) -> Finding | None:
     if share < limits["share"]:
         return None
     flat = ceiling(study, found, found.wanted)
-    if flat is None or not (flat.idle or flat.of_bytes):
+    each = [flat] if flat is not None and (flat.idle or flat.of_bytes) else ceilings_by_op(study)
+    if not each:
         return None
+    flat = max(each, key=lambda one: one.rate)
     first = int(np.flatnonzero(found.wanted)[0])
     last = int(np.flatnonzero(found.wanted)[-1])
     begin_s, end_s = float(found.from_s[first]), float(found.from_s[last]) + found.width_s
@@ -45,9 +50,9 @@ def find(study: Study, limits: Limits) -> Finding | None:
         ruled_out.append("A limit of requests per second: requests per second vary more than bytes per second.")
     return DETECTOR.found(
         Severity.WARNING,
-        f"During {units.percent(share)} of the run more was wanted, and the storage completed {rate_text(flat)}, "
-        "hardly "
-        f"more or less (± {units.percent(max(flat.spread, 0.001))}).",
+        f"During {units.percent(share)} of the run more was wanted, and the storage completed "
+        f"{listed([rate_text(one) for one in each])}, hardly more or less "
+        f"(± {units.percent(max(0.001, *(one.spread for one in each)))}).",
         Evidence(between(study, begin_s, end_s, "completed_ns"), "overview.thrs" if flat.of_bytes else "overview.thrp"),
         sure=(
             Confidence.HIGH if flat.idle and flat.windows >= 30 else Confidence.MEDIUM,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from iosonar import units
+from iosonar.findings.ceiling import windows_of
 from iosonar.findings.course import Course, course_of, sql_ns, timeline_of, without_latency
 from iosonar.findings.detector import Detector
 from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
@@ -21,6 +22,9 @@ CLEAR, ERRORS = 0.85, 8
 MORE_DEMAND = 1.5
 CACHE_NS = 1e6
 """A write that is faster went to memory."""
+
+BEHIND = 0.8
+"""With requests waiting for such a share of the time before, the storage was too slow from the start."""
 
 LEAST = 2.0
 """How many times as slow writes become, at least."""
@@ -52,9 +56,20 @@ def cliff_of(study: Study) -> Cliff | None:
     due = course.due
     if study.has_demand and np.median(due[found.at :]) > MORE_DEMAND * np.median(due[: found.at]):
         return None
+    if _was_behind(study, float(course.from_s[found.at])):
+        return None
     rise = _rise_of_reads(study, float(course.from_s[found.at]))
     is_limit = found.before > math.log(CACHE_NS) if rise is None else rise > found.change / 2
     return None if is_limit else Cliff(course, found, rise)
+
+
+def _was_behind(study: Study, at_s: float) -> bool:
+    """Whether requests waited all the time before: a cache that takes writes at once leaves none waiting."""
+    found = windows_of(study)
+    if found is None or not study.has_demand:
+        return False
+    before = found.wanted[found.from_s + found.width_s <= at_s]
+    return len(before) >= 3 and float(before.mean()) > BEHIND
 
 
 def _rise_of_reads(study: Study, at_s: float) -> float | None:
