@@ -64,7 +64,7 @@ def test_a_few_requests_in_a_few_seconds_are_too_short(tmp_path: Path) -> None:
     found = only(diagnosed(run(tmp_path, at=np.arange(400) * 20 * MS, latency=LATENCY[:400])), "S14")
     assert found.values == {"length_s": pytest.approx(8, abs=0.1), "requests": 400}
     assert found.seen.startswith("The run took 7.98 s and completed 400 requests")
-    # Few in a long run, and many in a short one, can be told.
+    # Few in a long run suffice, and many in a short one.
     assert numbers(diagnosed(run(tmp_path, at=np.arange(400) * 60 * MS, latency=LATENCY[:400]))) == []
     assert numbers(diagnosed(run(tmp_path, at=AT // 10))) == []
 

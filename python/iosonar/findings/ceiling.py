@@ -29,7 +29,7 @@ SLICES_S = 1.0
 """The kernel's limits let requests through in slices of 100 ms: windows of reads or writes last at least so long."""
 
 SHARE = 0.15
-"""The share of the completions that reads or writes have at least to have a ceiling of their own."""
+"""The least share of the completions that reads, and writes, have: else their ceilings are not looked for."""
 
 IDLE = 0.7
 """With so little to do at once, a device that needs no more than its fastest latency for each request would be idle
