@@ -100,9 +100,9 @@ fn without_losses() -> (tempfile::TempDir, String) {
         fs::write(directory.path().join("u-20120504T140000Z.tree.parquet"), "").unwrap();
         fs::write(directory.path().join("data"), "x".repeat(4096)).unwrap();
         let script = "exec 7< data; dd bs=100 count=1 <&7 2> /dev/null > /dev/null; cd /; \
-                      i=0; while [ $i -lt 45 ]; do cat /etc/hostname > /dev/null; sleep 0.1; i=$((i+1)); done";
+                      i=0; while [ $i -lt 75 ]; do cat /etc/hostname > /dev/null; sleep 0.1; i=$((i+1)); done";
         let output = iosonar(directory.path())
-            .args(["--rotate", "1s", "--keep", "3", "--", "sh", "-c", script])
+            .args(["--rotate", "1s", "--keep", "5", "--", "sh", "-c", script])
             .output()
             .unwrap();
         let said = text(&output);
@@ -123,10 +123,11 @@ fn each_part_begins_with_what_the_parts_before_left() {
     let (directory, said) = without_losses();
     let data = directory.path().canonicalize().unwrap().join("data").to_str().unwrap().to_owned();
     let parts = parts(directory.path());
-    assert_eq!(parts.len(), 3, "{parts:?}");
+    assert_eq!(parts.len(), 5, "{parts:?}");
     assert!(directory.path().join("u-20120504T140000Z.tree.parquet").exists());
     let mut end = None;
     let mut numbers = Vec::new();
+    let mut parts_with_shell = 0;
     for path in &parts {
         let (calls, metadata) = read(path);
         let part = metadata.part.clone().unwrap();
@@ -138,17 +139,14 @@ fn each_part_begins_with_what_the_parts_before_left() {
         let shell = metadata.processes.iter().find(|process| process.descriptors.iter().any(is_ours));
         numbers.push(part.number);
         let Some(shell) = shell else {
-            // On a busy machine a last part begins after the shell has ended.
-            assert!(
-                path == parts.last().unwrap(),
-                "part {} of {numbers:?}: {:?}; {said}",
-                part.number,
-                metadata.processes
-            );
+            // On a busy machine parts begin after the shell has ended, before the recorder sees that.
             continue;
         };
+        parts_with_shell += 1;
+        assert_eq!(parts_with_shell, numbers.len(), "only the last parts may lack the shell: {numbers:?}; {said}");
         assert_eq!((shell.cwd.as_str(), shell.umask.is_some()), ("/", true));
     }
+    assert!(parts_with_shell >= 2, "{parts_with_shell} of {numbers:?}; {said}");
     assert!(numbers[0] > 1 && numbers.is_sorted(), "{numbers:?}");
     assert!(said.contains("files before it"), "{said}");
     assert_eq!(
