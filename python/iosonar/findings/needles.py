@@ -25,6 +25,9 @@ MAX_TIME = 0.3
 
 MAX_NEEDLES = 2000
 BURST, BURST_ERRORS = 3.0, 6.0
+SURE_ERRORS = 8.0
+"""Where the height shows no needle: so many standard errors above the expected number, as chance never gives."""
+
 LARGE, LARGE_SECTORS = 16, 1024
 """A large request has so many times the usual size, and at least so many sectors."""
 
@@ -97,7 +100,7 @@ def needles_of(study: Study) -> Needles | None:
     found = waits(slow, usual.highest)
     chosen = (found.peak_ns >= HIGH * usual.highest) & (found.requests >= FELLOWS)
     if not chosen.any():
-        return _held_up(study, slow, usual)
+        return _held_up(study, slow, usual) or _after_bursts(study, slow, usual)
     kept = found.chosen(chosen)
     if len(kept) > MAX_NEEDLES or _take_long(study, kept):
         return None
@@ -140,6 +143,19 @@ def _held_up(study: Study, slow: Slow, usual: Usual) -> Needles | None:
     return None
 
 
+def _after_bursts(study: Study, slow: Slow, usual: Usual) -> Needles | None:
+    """Needles no higher than queues of the run may be by chance, if bursts in the load begin most of them."""
+    found = waits(slow)
+    found = found.chosen((found.requests >= FELLOWS) & (found.peak_ns >= HIGH * usual.p90))
+    if not len(found):
+        return None
+    hit = _bursts(study, found, SURE_ERRORS)
+    kept = found.chosen(hit)
+    if not FEWEST_SPECIAL <= len(kept) <= MAX_NEEDLES or float(hit.mean()) < MOSTLY or _take_long(study, kept):
+        return None
+    return Needles(kept, Cause.BURST, 1.0, is_by_height=False)
+
+
 def _number(slow: Slow, low_ns: NDArray[np.int64], high_ns: NDArray[np.int64]) -> NDArray[np.int64]:
     """How many slow requests were issued within each stretch of time."""
     found: NDArray[np.int64] = np.searchsorted(slow.issued_ns, high_ns) - np.searchsorted(slow.issued_ns, low_ns)
@@ -157,7 +173,7 @@ def _cause(study: Study, found: Waits) -> tuple[Cause, float]:
     return (Cause.BURST, burst) if burst >= MOSTLY else (Cause.UNKNOWN, 1.0)
 
 
-def _bursts(study: Study, found: Waits) -> NDArray[np.bool_]:
+def _bursts(study: Study, found: Waits, errors: float = BURST_ERRORS) -> NDArray[np.bool_]:
     """Whether many more requests than usual came when each needle began."""
     course = timeline_of(study)
     many = (course.due if study.has_demand else course.issued).sum(axis=0)
@@ -166,7 +182,7 @@ def _bursts(study: Study, found: Waits) -> NDArray[np.bool_]:
     begin_s = found.begin_ns / 1e9
     came = course.until(many, begin_s + half) - course.until(many, begin_s - half)
     expected = rate * 2 * half
-    return (came >= BURST * expected) & (came - expected > BURST_ERRORS * np.sqrt(np.maximum(expected, 1)))
+    return (came >= BURST * expected) & (came - expected > errors * np.sqrt(np.maximum(expected, 1)))
 
 
 def _special(study: Study) -> dict[Cause, Special]:

@@ -18,6 +18,15 @@ WINDOWS = 400
 FEWEST_BEHIND = 30
 """The fewest requests that are due and not done while the storage is behind."""
 
+GROWING_WINDOWS = 12
+"""Where it falls behind only at the end: for at least so many windows, 3 % of the load."""
+
+GROWS = 0.8
+"""In that share of them it falls further behind."""
+
+STEADY = 0.5
+"""In each of them it completes at least so much of the usual: a stall completes nothing."""
+
 
 class Behind:
     """How far completions are behind the demand, at the end of each of some hundred windows of time."""
@@ -49,12 +58,15 @@ def behind_of(study: Study) -> Behind:
 def find(study: Study, limits: Limits) -> Finding | None:
     """By the demand and the completions of windows of time."""
     found = behind_of(study)
-    least = limits["behind"]
-    is_behind = (found.behind_s >= least) & (found.backlog >= FEWEST_BEHIND)
     demanded = found.at_s <= found.last_due_s + found.width_s
-    share = float((is_behind & demanded).sum()) / max(int(demanded.sum()), 1)
+    least = limits["behind"]
+    is_behind, share = _is_behind(found, demanded, least)
     if share < limits["share"]:
-        return None
+        # At the end of the load, half of it suffices.
+        least /= 2
+        is_behind, share = _is_behind(found, demanded, least)
+        if not is_behind.any() or not _runs_away(found, demanded, least):
+            return None
     most = int(np.argmax(np.where(demanded & is_behind, found.backlog, 0.0)))
     # It falls behind from the last moment on at which it was up to date.
     before = np.flatnonzero(found.behind_s[:most] < least / 4)
@@ -104,6 +116,23 @@ def find(study: Study, limits: Limits) -> Finding | None:
             "backlog": float(found.backlog.max()),
         },
     )
+
+
+def _is_behind(found: Behind, demanded: NDArray[np.bool_], least: float) -> tuple[NDArray[np.bool_], float]:
+    """The windows in which it is so far behind, and their share of the load."""
+    chosen = (found.behind_s >= least) & (found.backlog >= FEWEST_BEHIND)
+    return chosen, float((chosen & demanded).sum()) / max(int(demanded.sum()), 1)
+
+
+def _runs_away(found: Behind, demanded: NDArray[np.bool_], least: float) -> bool:
+    """Whether it falls behind more and more until the end of the load, while it completes requests as before."""
+    last = int(np.flatnonzero(demanded)[-1]) if demanded.any() else 0
+    up_to_date = np.flatnonzero(found.behind_s[: last + 1] < least / 2)
+    begin = int(up_to_date[-1]) + 1 if len(up_to_date) else 0
+    behind, done = found.behind_s[begin : last + 1], found.done[begin : last + 1]
+    if len(behind) < GROWING_WINDOWS or behind[-1] < least:
+        return False
+    return bool((np.diff(behind) > 0).mean() >= GROWS and done.min() >= STEADY * np.median(done))
 
 
 def _depth(study: Study) -> int | None:
