@@ -80,7 +80,9 @@ def find(study: Study, limits: Limits) -> Finding | None:
 def _why_sure(waited: str, highest_ns: float, found: Needles) -> str:
     if not found.is_by_height:
         if found.cause is Cause.BURST:
-            return f"{waited} waited, always several together, and each time far more requests than usual had just come."
+            return (
+                f"{waited} waited, always several together, and each time far more requests than usual had just come."
+            )
         return f"{waited} were slow right after one was issued, always several together; right before, few were."
     return (
         f"{waited} waited longer than {units.span(highest_ns / 1e9)}, the most that queues of this run give by chance, "
