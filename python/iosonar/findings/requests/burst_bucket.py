@@ -23,7 +23,7 @@ CLEAR, ERRORS = 0.9, 8
 LONG, NOISE, CREDIT_S = 3, 3.0, 1.0
 """A burst has so many windows, beyond so many standard errors, and spends what the ceiling lets pass in that time."""
 
-FACTOR = 1.15
+FACTOR = 1.1
 """How many times as high the first rate must be for the other to be no limit of its own."""
 
 
@@ -160,6 +160,6 @@ DETECTOR = Detector[Study](
         "Take a volume with a higher base rate, or one without bursts.",
     ),
     find,
-    (Threshold("factor", 1.15, Measured.NUMBER, "How many times as high the rate is at first."),),
+    (Threshold("factor", 1.1, Measured.NUMBER, "How many times as high the rate is at first."),),
     why_not=without_latency,
 )
