@@ -38,7 +38,7 @@ UNIT = re.compile(rf"(?<=\d) (?={UNITS})")
 """The space between a number and its unit, at which no line may break."""
 
 ASSETS = Path(__file__).parent / "assets"
-SCRIPTS = ("units.js", "ticks.js", "layers.js", "clouds.js", "plot.js", "zoom.js", "page.js")
+SCRIPTS = ("units.js", "ticks.js", "layers.js", "clouds.js", "legend.js", "plot.js", "zoom.js", "page.js")
 """Each uses those before it."""
 
 

@@ -210,5 +210,24 @@ iosonar.clouds = (() => {
       return { label: part.label, role: part.role, total };
     });
   }
-  return { cells, image, near };
+  // The number of requests of each series in the visible part. Of a cell that is partly visible, its share counts.
+  function visible(plot, layer) {
+    const part = (axis, range, own, cells) => {
+      const share = forward(axis), { from, span } = extent(axis, own), at = (value) => (share(value) - from) / span * cells;
+      return [at(range.low), at(range.high)];
+    };
+    const [left, right] = part(plot.x, plot.xRange, layer.own?.x, layer.across), [bottom, top] = part(plot.y, plot.yRange, layer.own?.y, layer.up);
+    const within = (first, size, low, high) => Math.min(Math.max((Math.min(first + size, high) - Math.max(first, low)) / size, 0), 1);
+    return layer.parts.map(({ label, levels }) => {
+      let total = 0, exact = true;
+      for (const { joined: [wide, high], columns, rows, counts } of levels)
+        for (let i = 0; i < counts.length; i++) {
+          const share = within(columns[i] * wide, wide, left, right) * within(rows[i] * high, high, bottom, top);
+          total += share * counts[i];
+          if (share > SAME && share < 1 - SAME) exact = false;
+        }
+      return { label, total: Math.round(total), exact };
+    });
+  }
+  return { cells, image, near, visible };
 })();

@@ -111,6 +111,7 @@ iosonar.Plot = (() => {
       this.pen.setTransform(dots, 0, 0, dots, 0, 0);
       this.paint(this.pen);
       this.nameRules();
+      iosonar.legend.follow(this);
       this.stale = false;
     }
 
