@@ -12,8 +12,8 @@ from playwright.sync_api import Browser
 NARROWED = """([name, x, y]) => {
     iosonar.plots.get(name).choose({ x, y });
     const { box } = iosonar.settled(name);
-    const cells = [...box.querySelectorAll(".legend .seen")];
-    return Object.fromEntries(cells.filter((cell) => !cell.hidden).map((cell) => [cell.dataset.seen ?? "head", cell.textContent]));
+    const cells = [...box.querySelectorAll(".legend .seen")].filter((cell) => !cell.hidden);
+    return Object.fromEntries(cells.map((cell) => [cell.dataset.seen ?? "head", cell.textContent]));
 }"""
 
 

@@ -59,16 +59,23 @@ def windows_of(study: Study) -> Windows | None:
     step = max(int(np.ceil(COMPLETIONS * course.cells / total)), course.cells // WINDOWS, 1)
     width_s = step * course.width_s
     joined = course.joined(done, step)
-    backlog = course.backlog if study.has_demand else course.in_flight.sum(axis=0)
-    least = np.array([backlog[at * step : (at + 1) * step].min() for at in range(len(joined))])
     return Windows(
         course.edges_s[: len(joined) * step : step],
         width_s,
         joined / width_s,
         course.joined(course.completed_bytes[: Op.OTHER].sum(axis=0), step) / width_s,
         course.joined(course.due.sum(axis=0), step) / width_s,
-        least >= (WAITING if study.has_demand else 1),
+        _wanted(study, step, len(joined)),
     )
+
+
+def _wanted(study: Study, step: int, windows: int) -> NDArray[np.bool_]:
+    """Whether requests waited or were in flight all the time, for each window of so many cells."""
+    course = timeline_of(study)
+    backlog = course.backlog if study.has_demand else course.in_flight.sum(axis=0)
+    least = backlog[: windows * step].reshape(windows, step).min(axis=1)
+    wanted: NDArray[np.bool_] = least >= (WAITING if study.has_demand else 1)
+    return wanted
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,6 @@ def ceilings_by_op(study: Study) -> list[Ceiling]:
     What a busy device completes of one of them varies by chance, as the other takes part of its time.
     """
     course = timeline_of(study)
-    backlog = course.backlog if study.has_demand else course.in_flight.sum(axis=0)
     total, fastest_s = float(course.completed.sum()), max(study.pooled(LATENCY).minimum, 1.0) / 1e9
     many = [(course.completed[op], name) for op, name in ((Op.READ, "reads"), (Op.WRITE, "writes"))]
     if any(done.sum() < max(SHARE * total, 10 * COMPLETIONS) for done, _ in many):
@@ -103,8 +109,7 @@ def ceilings_by_op(study: Study) -> list[Ceiling]:
     for done, name in many:
         step = int(np.ceil(max(COMPLETIONS * course.cells / done.sum(), SLICES_S / course.width_s)))
         number = course.joined(done, step)
-        least = np.array([backlog[at * step : (at + 1) * step].min() for at in range(len(number))])
-        number = number[least >= (WAITING if study.has_demand else 1)]
+        number = number[_wanted(study, step, len(number))]
         middle = float(np.median(number)) if len(number) >= 8 else 0.0
         if not middle or _variance(number) > FLAT * middle or _variance(number) ** 0.5 > 0.05 * middle:
             continue
