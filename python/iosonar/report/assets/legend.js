@@ -4,14 +4,20 @@
 iosonar.legend = (() => {
   const narrower = (axis, range) => range.low > axis.low || range.high < axis.high;
 
+  // Two values, with their unit once if both have it.
+  function between(low, high) {
+    const space = low.indexOf(" "), unit = space < 0 ? "" : low.slice(space);
+    return low === high ? low : `${unit && high.endsWith(unit) ? low.slice(0, space) : low} – ${high}`;
+  }
+
   // What a legend says of the visible part of each series, by its label.
   function texts(plot) {
     const found = new Map();
     for (const layer of plot.clouds)
       for (const { label, total, exact } of iosonar.clouds.visible(plot, layer)) found.set(label, `${exact ? "" : "≈ "}${iosonar.text("requests", total)}`);
     for (const layer of plot.curves) {
-      const [low, high] = iosonar.layers.extent(layer, plot.xRange, -Infinity), said = (value) => iosonar.text(plot.y.unit, value);
-      found.set(layer.label, low > high ? "–" : said(low) === said(high) ? said(low) : `${said(low)} – ${said(high)}`);
+      const [low, high] = iosonar.layers.extent(layer, plot.xRange, -Infinity);
+      found.set(layer.label, low > high ? "–" : between(iosonar.text(plot.y.unit, low), iosonar.text(plot.y.unit, high)));
     }
     return found;
   }
