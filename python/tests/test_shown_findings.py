@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from factory import MS, run_row, write_run
+from firefox import Firefox
 from made_run import made_run
 from pages import Opened
 from playwright.sync_api import Browser
-from test_view_page import HOSTILE, opened
+from test_view_page import HOSTILE, Address, opened
 from views import served, viewed
 
 from iosonar.diagrams import CATALOGUE, Options, Study
@@ -79,8 +82,10 @@ def test_answers_are_on_the_first_screen_below_any_banners(browser: Browser, tmp
     page.page.context.close()
 
 
-def test_a_finding_of_the_view_leads_to_its_place(browser: Browser, tmp_path: Path) -> None:
-    run = write_run(tmp_path / "db.replay.parquet", made_run(3000, seconds=10))
+@contextmanager
+def view_with_findings(directory: Path) -> Iterator[str]:
+    """The address of a view of a run with two findings."""
+    run = write_run(directory / "db.replay.parquet", made_run(3000, seconds=10))
     one = {"number": "S07", "title": HOSTILE, "severity": "bad", "seen": HOSTILE, "evidence": EVIDENCE}
     other = one | {
         "number": "S03",
@@ -88,8 +93,13 @@ def test_a_finding_of_the_view_leads_to_its_place(browser: Browser, tmp_path: Pa
         "evidence": EVIDENCE | {"diagram": "latency.bands", "to_s": 6.0},
     }
     diagnosis = json.dumps({"findings": [one, other]})
-    with viewed(run, tmp_path / "caches", diagnosis) as view, served(view) as server:
-        page = opened(browser, server.url)
+    with viewed(run, directory / "caches", diagnosis) as view, served(view) as server:
+        yield server.url
+
+
+def test_a_finding_of_the_view_leads_to_its_place(browser: Browser, tmp_path: Path) -> None:
+    with view_with_findings(tmp_path) as address:
+        page = opened(browser, address)
         rows = page.page.locator("#found .finding")
         rows.nth(1).wait_for()
         assert HOSTILE in rows.first.inner_text() and page.page.evaluate("window.hit") is None
@@ -99,6 +109,27 @@ def test_a_finding_of_the_view_leads_to_its_place(browser: Browser, tmp_path: Pa
         rows.nth(1).locator("a").click()
         wait_for(page, "iosonar.plots.get('latency.realtime').xRange.high === 6")
         page.page.context.close()
+
+
+def test_findings_lead_to_their_places_in_firefox(tmp_path: Path) -> None:
+    found = ShownFinding(Severity.BAD, f"S07 {HOSTILE}", HOSTILE, (), "delay.setpoint", 4.0, 5.0)
+    until = "new Promise(done => {{ const look = () => {0} ? done(1) : setTimeout(look, 20); look(); }})"
+    (tmp_path / "profile").mkdir()
+    firefox = Firefox(tmp_path / "profile")
+    try:
+        firefox.open(written(tmp_path, found))
+        firefox.evaluate("document.querySelector('details.finding a').click()")
+        assert firefox.evaluate(until.format("iosonar.plots.get('delay.setpoint').xRange.low === 4")) == 1
+        assert HOSTILE in firefox.evaluate("document.querySelector('details.finding summary b').textContent")
+        with view_with_findings(tmp_path) as address:
+            firefox.open(Address(address))  # type: ignore[arg-type]
+            assert firefox.evaluate(until.format("document.querySelectorAll('#found .finding').length === 2")) == 1
+            firefox.evaluate("document.querySelectorAll('#found .finding')[1].querySelector('a').click()")
+            assert firefox.evaluate(until.format("iosonar.plots.get('latency.realtime').xRange.high === 6")) == 1
+        assert firefox.errors == []
+        assert firefox.evaluate("window.hit ?? 'no'") == "no"
+    finally:
+        firefox.close()
 
 
 def test_the_command_of_a_finding_names_a_diagram_of_the_view(tmp_path: Path) -> None:
