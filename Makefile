@@ -274,6 +274,18 @@ wheel: static-x86_64 ## make a wheel with both halves, for any Linux on x86-64: 
 wheel-test: ## install the wheel in dist/ in a new environment, run the demo, and print how long both took
 	tools/wheel_test.sh
 
+# One command: the version in all files, the changelog, packages, site and checksums.
+.PHONY: release
+release: | system-for-demo ## tag a version here, and make its packages and its site in dist/: make release VERSION=X.Y.Z
+	tools/release.sh $(VERSION)
+	rm -rf dist
+	$(MAKE) packages site
+	tar --create --file dist/iosonar-$(VERSION)-site.tar --sort=name --owner=0 --group=0 --numeric-owner \
+		--mtime=@$$(tools/version.sh --epoch) --transform 's,^html,iosonar-$(VERSION),' \
+		--directory $(or $(CARGO_TARGET_DIR),target)/site html
+	$(PACKAGES) checksums dist
+	@echo "To publish: git push --follow-tags, and the files in dist/"
+
 .PHONY: packages packages-test
 packages: wheel ## make deb and rpm packages, the list of what is in them, and checksums in dist/
 	tools/system.sh packages
