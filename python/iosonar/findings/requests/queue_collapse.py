@@ -69,7 +69,7 @@ def find(study: Study, limits: Limits) -> Finding | None:
     best_depth, depth = float(curve.depth[best]), float(curve.depth[last])
     return DETECTOR.found(
         Severity.WARNING,
-        f"With about {units.count(round(best_depth))} requests in flight, {units.count(curve.rate[best])} complete per "
+        f"With about {units.requests(round(best_depth))} in flight, {units.count(curve.rate[best])} complete per "
         f"second; with about {units.count(round(depth))}, only {units.count(curve.rate[last])}: {units.percent(loss)} "
         "fewer.",
         Evidence(at_depth(study, max(int(depth / 1.5), 1)), "latency.depth", low=best_depth, high=depth),
