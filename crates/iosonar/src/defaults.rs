@@ -1,7 +1,7 @@
 //! The user's defaults: a file in TOML with a table for each command, such as `[replay]` with `depth = 128`.
 //!
 //! The definition of each command's options is the only list of them. A value becomes the default of its option, so the
-//! command line wins, and options that exclude each other do so only if they are typed. The Python half reads the same file.
+//! command line wins; a typed option that excludes another suspends its default. The Python half reads the same file.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Command};
-use iosonar_replay::config::configured::CONFIGURED;
+use iosonar_pacing::options::configured::CONFIGURED;
 use iosonar_trace::params::{Text, did_you_mean};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -63,7 +63,8 @@ pub fn apply(command_line: Command, words: &[OsString]) -> clap::error::Result<C
         return Ok(command_line);
     }
     let refused = |why| clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{why}\n"));
-    let defaults = read(&command_line).map_err(refused)?;
+    let mut defaults = read(&command_line).map_err(refused)?;
+    defaults.retain(|default| !is_excluded(&command_line, default, words));
     let of_this = defaults.iter().filter(|default| {
         let typed = words[1..].iter().filter_map(|word| word.to_str());
         typed.take(default.command.len()).eq(default.command.iter().map(String::as_str))
@@ -74,6 +75,28 @@ pub fn apply(command_line: Command, words: &[OsString]) -> clap::error::Result<C
         let Default { command: names, id, values, .. } = default;
         with_default(command, &names, &id, &values)
     }))
+}
+
+/// Whether one of these words is an option that excludes that of the default.
+fn is_excluded(command_line: &Command, default: &Default, words: &[OsString]) -> bool {
+    let command = default.command.iter().try_fold(command_line, |command, name| command.find_subcommand(name));
+    let Some(command) = command else { return false };
+    let excludes = |one: &Arg, other: &Arg| command.get_arg_conflicts_with(one).contains(&other);
+    let option = command.get_arguments().find(|option| option.get_id() == default.id.as_str());
+    option.is_some_and(|option| {
+        let others = command.get_arguments().filter(|other| excludes(option, other) || excludes(other, option));
+        others.into_iter().any(|other| is_typed(other, words))
+    })
+}
+
+fn is_typed(option: &Arg, words: &[OsString]) -> bool {
+    let aliases = option.get_all_aliases().unwrap_or_default();
+    let longs: Vec<String> = option.get_long().into_iter().chain(aliases).map(|long| format!("--{long}")).collect();
+    let short = option.get_short().map(|short| format!("-{short}"));
+    words.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--").any(|word| {
+        let name = word.split('=').next().unwrap_or_default();
+        longs.iter().any(|long| long == name) || short.as_ref().is_some_and(|short| word.starts_with(short))
+    })
 }
 
 fn with_default(command: Command, names: &[String], id: &str, values: &[String]) -> Command {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use crate::files_replaying::{Bench as FilesBench, program};
 use crate::replaying::{Bench, MIB, adjacent_requests};
 
 /// A home with this file.
@@ -22,8 +23,11 @@ impl Home {
     }
 
     fn run(&self, words: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
-        command.args(words).env_remove("IOSONAR_CONFIG").env("XDG_CONFIG_HOME", self.0.path());
+        self.end(Command::new(env!("CARGO_BIN_EXE_iosonar")).args(words))
+    }
+
+    fn end(&self, command: &mut Command) -> Output {
+        let command = command.env_remove("IOSONAR_CONFIG").env("XDG_CONFIG_HOME", self.0.path());
         command.output().expect("it runs")
     }
 }
@@ -55,8 +59,38 @@ fn a_default_of_the_user_is_used_and_recorded() {
     let run = replayed(&home, &["--depth", "3"]);
     assert_eq!((&run["options"]["depth"], &run["typed"]["depth"]), (&3.into(), &"3".into()));
     assert!(!run["configured"].as_array().unwrap().contains(&"depth".into()), "the command line wins: {run:#}");
-    // Another option that excludes it is no contradiction, as they were not both typed.
-    assert_eq!(replayed(&home, &["--asap"])["options"]["asap"], true);
+}
+
+#[test]
+fn a_typed_option_suspends_the_defaults_it_excludes() {
+    let run = replayed(&Home::new("[replay]\nspeedup = 2\ndepth = 7\n"), &["--asap"]);
+    let options = &run["options"];
+    assert_eq!((&options["asap"], &options["speedup"], &options["depth"]), (&true.into(), &1.0.into(), &7.into()));
+    assert_eq!(run["configured"], serde_json::json!(["depth"]), "{run:#}");
+}
+
+#[test]
+fn a_replay_of_calls_uses_defaults_and_records_them() {
+    let run = |file: &str, options: &[&str]| -> serde_json::Value {
+        let home = Home::new(file);
+        let bench = FilesBench::new();
+        let ran = home.end(&mut bench.command(&program(), options));
+        assert!(ran.status.success(), "{}", text(&ran.stderr));
+        let info = home.run(&["info", "--json", bench.result().to_str().unwrap()]);
+        let info: serde_json::Value = serde_json::from_slice(&info.stdout).expect("JSON");
+        info["run"].clone()
+    };
+    let from_file = run("[files.replay]\ndepth = 3\nno-cache = true\ndata = 'zero'\n[replay]\ndepth = 9\n", &[]);
+    let options = &from_file["options"];
+    assert_eq!((&options["depth"], &options["cache"]), (&3.into(), &"none".into()), "{from_file:#}");
+    let mut configured: Vec<String> = serde_json::from_value(from_file["configured"].clone()).expect("names");
+    configured.sort();
+    assert_eq!(configured, ["data", "depth", "no-cache"]);
+    // The command line wins, over an option that it excludes, too.
+    let file = "[files.replay]\ndepth = 3\ndrop-caches = true\ndata = 'zero'\n";
+    let typed = run(file, &["--depth", "2", "--no-cache"]);
+    assert_eq!((&typed["options"]["depth"], &typed["options"]["cache"]), (&2.into(), &"none".into()), "{typed:#}");
+    assert_eq!(typed["configured"], serde_json::json!(["data"]), "{typed:#}");
 }
 
 #[test]

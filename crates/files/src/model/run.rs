@@ -10,6 +10,8 @@ fields! {
         trace: String,
         /// Every option.
         options: OpenMap,
+        /// Those that were defaults from the user's configuration file, by long name.
+        configured: Vec<String>,
         /// The directory below which everything happened.
         root: RunRoot,
         /// The machine that the run was made on.

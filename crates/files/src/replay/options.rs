@@ -106,4 +106,7 @@ pub struct Options {
     pub pacing: PacingOptions,
     /// Whether the order is proven from the result.
     pub verify_order: bool,
+    /// The options whose value is a default of the user, by long name.
+    #[serde(skip)]
+    pub configured: Vec<String>,
 }

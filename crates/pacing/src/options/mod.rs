@@ -2,6 +2,7 @@
 //! options of both commands, what they do to times, and the table of the Python half.
 
 mod asap;
+pub mod configured;
 mod depth;
 mod isolate;
 mod option;

@@ -3,7 +3,6 @@
 //! An option is defined once, as a field of a struct here: its name, default, range, conflicts and help. The command line
 //! flattens the struct, the stages read the field, and the footer serialises it under the option's name.
 
-pub mod configured;
 pub(crate) mod input_files;
 pub(crate) mod issuers;
 pub mod issuing;

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use iosonar_pacing::options::PacingOptions;
+use iosonar_pacing::options::configured::configured;
 use iosonar_pacing::payload::DataSpec;
 use iosonar_pacing::start::Start;
 use iosonar_trace::run_info::OpenMap;
 use iosonar_trace::transforms::{self, Pipeline};
 use serde::Serialize;
 
-use crate::config::configured::is_configured;
 use crate::config::issuing::IssueOptions;
 use crate::config::modes::ModeOptions;
 use crate::config::overlaps::OverlapOptions;
@@ -125,8 +125,7 @@ impl TypedOptions {
 impl FromArgMatches for TypedOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let definition = Options::augment_args(Command::new("replay"));
-        let of_user = definition.get_arguments().filter(|option| is_configured(option, matches));
-        let configured: Vec<String> = of_user.filter_map(|option| option.get_long().map(str::to_owned)).collect();
+        let configured = configured(&definition, matches);
         let is_given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
         let ids = matches.ids().map(clap::Id::as_str).filter(is_given);
         let given = ids.map(|id| id.replace('_', "-")).chain(configured.iter().cloned()).collect();

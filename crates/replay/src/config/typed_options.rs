@@ -3,9 +3,9 @@
 use std::any::Any;
 use std::ffi::OsStr;
 
-use crate::config::configured::is_configured;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use iosonar_pacing::options::configured::is_configured;
 use iosonar_trace::params::format_time;
 use iosonar_trace::run_info::{OpenMap, OptionValue};
 use iosonar_trace::transforms::Pipeline;

@@ -48,7 +48,7 @@ DETECTOR = Detector[Study](
     "better than they are, and seeks are shorter.",
     (
         "Replay on a target of about the original's size: a larger volume, or several devices as one.",
-        "If there is none, replay only a part of the original's address space (`iosonar convert --edit`).",
+        "If there is none, replay only a part of the original's address space (`iosonar edit` with `clip`).",
     ),
     find,
     about=Topic.RESULT,

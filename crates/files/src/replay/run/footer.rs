@@ -41,6 +41,7 @@ impl Prepared {
         let run = CallsRun {
             trace: path_text(&self.options.trace).into(),
             options: OpenMap::of(&self.options).into(),
+            configured: self.options.configured.clone().into(),
             root: root.into(),
             machine: machine::snapshot().into(),
             started_unix_ns: about.started_unix_ns.into(),

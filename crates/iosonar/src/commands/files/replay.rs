@@ -5,10 +5,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use clap::{ArgMatches, Command, FromArgMatches};
 use iosonar_files::order::Policy;
 use iosonar_files::replay::{Cache, Options, Prepared, Statistics, Threads, Timing, of_calls};
 use iosonar_pacing::Stop;
 use iosonar_pacing::options::PacingOptions;
+use iosonar_pacing::options::configured::configured;
 use iosonar_pacing::payload::DataSpec;
 use iosonar_trace::params::{parse_duration, parse_positive, whole_number};
 use iosonar_trace::{Nanos, path_text};
@@ -46,6 +48,9 @@ Exit codes: 0 success, 1 failure, 2 wrong command line, 4 the result of a call d
 original's, 5 the replay was cut short (the result has all calls until then)."
 )]
 pub struct Args {
+    /// Must be the first field, as the others remove their values from the matches.
+    #[command(flatten)]
+    configured: Configured,
     /// The trace: NAME.calls.parquet, or strace text
     trace: PathBuf,
     /// The directory of the replay: /home/u/x of the trace is DIR/home/u/x
@@ -130,6 +135,30 @@ pub struct Args {
     json: bool,
     #[command(flatten)]
     progress: ProgressOptions,
+}
+
+/// The options whose value is the user's default, by long name. It defines no options.
+struct Configured(Vec<String>);
+
+impl FromArgMatches for Configured {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Self(configured(&<Args as clap::Args>::augment_args(Command::new("replay")), matches)))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for Configured {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
 }
 
 /// The value of `--order`.
@@ -251,6 +280,7 @@ impl Args {
             data: self.data,
             pacing,
             verify_order: !self.no_verify_order,
+            configured: self.configured.0,
         }
     }
 }
