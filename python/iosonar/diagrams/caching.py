@@ -12,7 +12,8 @@ from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import count_axis, rate_row
 from iosonar.figures.model import Axis, Empty, Figure, Legend, Line, Note, NoteKind, Role, Scale, Steps, Stroke, Unit
-from iosonar.quantities.reuse import Reuse, reuse
+from iosonar.quantities.reuse import Reuse, reuse_of
+from iosonar.study.accesses import accesses_of
 from iosonar.study.requests import Study
 
 STEPS = 300
@@ -96,7 +97,11 @@ def answer(found: Reuse) -> str:
 
 
 def _reuse(study: Study) -> Reuse | None:
-    return study.cached("reuse", lambda: reuse(study.table))
+    def compute() -> Reuse | None:
+        found = accesses_of(study)
+        return None if found is None else reuse_of(found)
+
+    return study.cached("reuse", compute)
 
 
 def _sampled(study: Study, found: Reuse) -> str:

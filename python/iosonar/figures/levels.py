@@ -32,13 +32,15 @@ def levels(cloud: Cloud, max_cells: int) -> tuple[Level, ...]:
     """
     if sum(len(part.counts) for part in cloud.parts) <= max_cells:
         return (Level((1, 1), cloud),)
-    across, up = 1, 1
-    while _filled(cloud, across, up) > COARSE_SHARE * max_cells and (across < cloud.across or up < cloud.up):
+    across, up, marks = 1, 1, _marks(cloud)
+    while sum(int(np.count_nonzero(each)) for each in marks) > COARSE_SHARE * max_cells and (
+        across < cloud.across or up < cloud.up
+    ):
         # Doubling: first across, until there are as many cells as up, then alternately.
         if cloud.across // across >= 2 * (cloud.up // up):
-            across *= 2
+            across, marks = across * 2, [_columns_joined(each) for each in marks]
         else:
-            up *= 2
+            up, marks = up * 2, [_rows_joined(each) for each in marks]
     places = [_places(cloud, part, across, up) for part in cloud.parts]
     within = [np.bincount(each, minlength=_size(cloud, across, up)) for each in places]
     worth = _worth_splitting(np.concatenate(within), max_cells)
@@ -71,14 +73,30 @@ def _places(cloud: Cloud, part: CloudPart, across: int, up: int) -> NDArray[np.i
     return (part.rows // up).astype(np.int64) * _joined(cloud.across, across) + part.columns // across
 
 
-def _filled(cloud: Cloud, across: int, up: int) -> int:
-    """The number of nonempty cells of a coarser raster."""
-    filled = 0
+def _marks(cloud: Cloud) -> list[NDArray[np.bool_]]:
+    """Which cells of the raster each part fills."""
+    found = []
     for part in cloud.parts:
-        marks = np.zeros(_size(cloud, across, up), np.bool_)
-        marks[_places(cloud, part, across, up)] = True
-        filled += int(marks.sum())
-    return filled
+        marks = np.zeros((cloud.up, cloud.across), np.bool_)
+        marks.reshape(-1)[_places(cloud, part, 1, 1)] = True
+        found.append(marks)
+    return found
+
+
+def _rows_joined(marks: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which cells are filled if each joins two rows; the last may have one."""
+    joined = marks[::2].copy()
+    joined[: len(marks) // 2] |= marks[1::2]
+    return joined
+
+
+def _columns_joined(marks: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The same of two columns."""
+    if marks.shape[1] % 2:
+        marks = np.pad(marks, ((0, 0), (0, 1)))
+    # Two bytes at once.
+    joined: NDArray[np.bool_] = marks.view(np.uint16) != 0
+    return joined
 
 
 def _worth_splitting(within: NDArray[np.int64], max_cells: int) -> int:

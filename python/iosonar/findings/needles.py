@@ -187,10 +187,20 @@ def _bursts(study: Study, found: Waits, errors: float = BURST_ERRORS) -> NDArray
 
 def _special(study: Study) -> dict[Cause, Special]:
     """Requests of the whole run that may be causes, by the kind."""
-    table = study.requests.table
     sizes = [part.sectors[part.moved] for part in stretches_of(study)]
     usual = float(np.median(np.concatenate(sizes))) if sum(map(len, sizes)) else 8.0
     large = max(LARGE * usual, LARGE_SECTORS)
+    known = study.table.filter(
+        study.table.completed_ns.notnull() & (~study.table.moved | (study.table.sectors >= large))
+    )
+    found = known.aggregate(n=known.count(), moved=known.moved.cast("int64").sum()).to_pyarrow().to_pylist()[0]
+    if not found["n"]:
+        return {}
+    if found["n"] == found["moved"]:
+        # The narrow table suffices.
+        rows = known.select("issued_ns", "completed_ns").limit(MAX_SPECIAL).to_pyarrow()
+        return {Cause.LARGE: Special(array_of(rows["issued_ns"]), array_of(rows["completed_ns"]))}
+    table = study.requests.table
     chosen = table.filter(
         table.completed_ns.notnull() & (~table["op"].isin(("read", "write")) | (table.sectors >= large))
     )

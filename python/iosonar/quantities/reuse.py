@@ -88,22 +88,34 @@ class Reuse:
         return mean, error
 
 
-def reuse(table: ir.Table, more: Sequence[str] = (), sampled: int | None = None) -> Reuse | None:
-    """Measures reuse distances of pages, in order of scheduled time. None if nothing moves data.
+@dataclass(frozen=True)
+class Accesses:
+    """Accesses to sampled pages, in the order of scheduled time: those with a hash below `limit`.
 
-    A kernel: selects the sampled pages request by request, in a stream. `more` are columns without nulls to keep of
-    them, `sampled` is the number of accesses in all samples, if another one is needed.
+    `rows` of them have the page, the extent, and other columns of the request; `all` is the number of accesses to all
+    pages, which have 2^`bits` sectors.
+    """
+
+    rows: tuple[NDArray[Any], ...]
+    limit: int
+    all: int
+    bits: int
+
+
+def accesses(table: ir.Table, more: Sequence[str] = ()) -> Accesses | None:
+    """About SAMPLED_ACCESSES accesses, with these columns, which have no nulls. None if nothing moves data.
+
+    A kernel: selects the pages request by request, in a stream.
     """
     moved = transfers(table)
     bits = PAGE_BITS
-    rows, accesses = _accesses(moved, bits)
-    while accesses > max(MAX_ACCESSES, MAX_ACCESSES_PER_REQUEST * rows) and bits + COARSER_BITS < 63:
+    rows, many = _accesses(moved, bits)
+    while many > max(MAX_ACCESSES, MAX_ACCESSES_PER_REQUEST * rows) and bits + COARSER_BITS < 63:
         bits += COARSER_BITS
-        _, accesses = _accesses(moved, bits)
-    if not accesses:
+        _, many = _accesses(moved, bits)
+    if not many:
         return None
-    rate = min(1.0, (sampled or SAMPLED_ACCESSES) / accesses)
-    limit = math.ceil(rate * 2**HASH_BITS)
+    limit = math.ceil(_rate(many) * 2**HASH_BITS)
     names = ("sector", "end_sector", "scheduled_ns", "place", "source", "extent", *more)
     batches = (
         batch
@@ -113,7 +125,22 @@ def reuse(table: ir.Table, more: Sequence[str] = (), sampled: int | None = None)
     found = list(in_threads(lambda batch: _sampled(batch, limit, bits), batches))
     page, at, place, source, extent, *others = (np.concatenate(columns) for columns in zip(*found, strict=True))
     order = np.lexsort((page, place, source, at))
-    extent, page = extent[order], page[order]
+    return Accesses(tuple(each[order] for each in (page, extent, *others)), limit, many, bits)
+
+
+def _rate(many: int, sampled: int | None = None) -> float:
+    """The share of pages in all samples, for so many accesses to all pages."""
+    return min(1.0, (sampled or SAMPLED_ACCESSES) / many)
+
+
+def reuse_of(found: Accesses, sampled: int | None = None) -> Reuse:
+    """The reuse distances of about `sampled` accesses: of all of them, or of fewer."""
+    page, extent, *others = found.rows
+    rate = _rate(found.all, sampled)
+    limit = math.ceil(rate * 2**HASH_BITS)
+    if limit < found.limit:
+        chosen = _hash(page, extent) < limit
+        page, extent, *others = (each[chosen] for each in found.rows)
     sample = _hash(page, extent) % SAMPLES if rate < 1 else np.zeros(len(page), np.int64)
     page = _numbered(page, extent)
     share = rate / SAMPLES if rate < 1 else 1.0
@@ -121,7 +148,13 @@ def reuse(table: ir.Table, more: Sequence[str] = (), sampled: int | None = None)
     for number in range(SAMPLES):
         mine = sample == number
         distance[mine] = stack_distances(page[mine]) / share
-    return Reuse(distance, sample, share, int(accesses), 512 << bits, tuple(each[order] for each in others))
+    return Reuse(distance, sample, share, found.all, 512 << found.bits, tuple(others))
+
+
+def reuse(table: ir.Table) -> Reuse | None:
+    """Measures reuse distances of pages, in order of scheduled time. None if nothing moves data."""
+    found = accesses(table)
+    return None if found is None else reuse_of(found)
 
 
 def _accesses(moved: ir.Table, bits: int) -> tuple[int, int]:

@@ -129,7 +129,7 @@ def timeline(table: ir.Table, low_ns: int, high_ns: int, rows: int) -> Timeline:
     else:
         for columns in found:
             _add(columns, low_ns, width, cells, sums)
-    return Timeline(low_ns, width, **{name: values.reshape(OPS, cells) for name, values in sums.items()})
+    return Timeline(low_ns, width, **{name: values.reshape(cells, OPS).T.copy() for name, values in sums.items()})
 
 
 def _add(
@@ -137,15 +137,18 @@ def _add(
 ) -> None:
     """Adds the requests of a batch."""
     op, sectors, due, issued, completed = columns
-    first = op.astype(np.int64) * cells
-    size, data = OPS * cells, sectors * float(SECTOR_BYTES)
+    data = sectors * float(SECTOR_BYTES)
 
     def place(at: NDArray[np.int64]) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = first + np.clip((at - low_ns) // width, 0, cells - 1)
+        found: NDArray[np.int64] = np.clip((at - low_ns) // width, 0, cells - 1) * OPS + op
         return found
 
     def count(name: str, at: NDArray[np.int64], weights: NDArray[np.float64] | None = None) -> None:
-        sums[name] += np.bincount(at, weights, size)
+        if len(at):
+            # Rows near each other have times near each other: few cells.
+            first = int(at.min())
+            counts = np.bincount(at - first, weights)
+            sums[name][first : first + len(counts)] += counts
 
     at_due = place(due)
     count("due", at_due)
@@ -177,7 +180,7 @@ def _grouped(known: ir.Table, low_ns: int, width: int, cells: int, sums: dict[st
 
     def at(table: ir.Table, column: str) -> Any:
         cell = divided(table[column].clip(low_ns, low_ns + width * cells - 1) - low_ns, width)
-        return table.group_by(place=table["op"].cast("int64") * cells + cell)
+        return table.group_by(place=cell * OPS + table["op"].cast("int64"))
 
     parts = (
         at(known, "due").aggregate(due=known.count(), due_bytes=data.sum()),

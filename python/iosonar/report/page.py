@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -147,6 +147,8 @@ class Page:
     summary: Summary
     sections: tuple[Section, ...]
     empty: tuple[Empty, ...] = field(default=())
+    packed: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    """Figures that are described already, by their names: see `described`."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +203,9 @@ def render(page: Page, theme: Theme | None, served: Served | None = None) -> str
     """Renders a page as HTML."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    figures = [described(figure) for section in page.sections for figure in section.figures]
+    figures = [
+        page.packed.get(figure.name) or described(figure) for section in page.sections for figure in section.figures
+    ]
     sections = [
         {
             "id": section.id,

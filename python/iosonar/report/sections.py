@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from iosonar import units
 from iosonar.diagrams import Diagram
+from iosonar.figures.for_page import described
 from iosonar.figures.model import Empty, Figure
 from iosonar.progress import step
 from iosonar.quantities.distribution import Distribution
@@ -58,13 +60,17 @@ def page_of(
     """
     figures: dict[str, list[Figure]] = {section: [] for section in words}
     empty = []
-    for number, diagram in enumerate(diagrams, 1):
-        step(diagram.name, number, len(diagrams))
-        figure = diagram.build(study)
-        if isinstance(figure, Empty):
-            empty.append(figure)
-        else:
-            figures[section_of(diagram)].append(figure)
+    packed: dict[str, Future[dict[str, Any]]] = {}
+    # While one diagram is computed, the one before is packed.
+    with ThreadPoolExecutor(1, "pack") as packing:
+        for number, diagram in enumerate(diagrams, 1):
+            step(diagram.name, number, len(diagrams))
+            figure = diagram.build(study)
+            if isinstance(figure, Empty):
+                empty.append(figure)
+            else:
+                figures[section_of(diagram)].append(figure)
+                packed[figure.name] = packing.submit(described, figure)
     place = {name: number for number, name in enumerate(story)}
     for found in figures.values():
         found.sort(key=lambda figure: place.get(figure.name, len(place)))
@@ -74,7 +80,8 @@ def page_of(
         for name, found in figures.items()
         if found or tables.get(name)
     )
-    return Page(_linked(summary, [*first, *sections]), (*first, *sections), tuple(empty))
+    known = {name: each.result() for name, each in packed.items()}
+    return Page(_linked(summary, [*first, *sections]), (*first, *sections), tuple(empty), known)
 
 
 def _first_shown(summary: Summary, figures: Mapping[str, list[Figure]]) -> list[Section]:

@@ -15,8 +15,9 @@ from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
 from iosonar.findings.thresholds import Limits, Measured, Threshold
 from iosonar.quantities.distribution import Distribution, distributions, pooled
 from iosonar.quantities.modes import Mode, modes
-from iosonar.quantities.reuse import reuse
+from iosonar.quantities.reuse import reuse_of
 from iosonar.quantities.series import Series
+from iosonar.study.accesses import accesses_of
 from iosonar.study.base import cached
 from iosonar.study.requests import LATENCY, Study
 from iosonar.text import listed
@@ -58,10 +59,10 @@ def reads_of(study: Study) -> Distribution:
 @cached
 def _sampled(study: Study) -> tuple[NDArray[np.float64], NDArray[np.int64], int] | None:
     """Of sampled reads: the distance since the last use of their page in bytes, and their latency."""
-    table = study.table.mutate(known_ns=study.table.latency_ns.fill_null(-1), reads=study.table.is_read.cast("int8"))
-    found = reuse(table, ("known_ns", "reads"), SAMPLED)
-    if found is None:
+    sampled = accesses_of(study)
+    if sampled is None:
         return None
+    found = reuse_of(sampled, SAMPLED)
     latency, is_read = found.more
     chosen = (is_read == 1) & (latency >= 0)
     return found.distance[chosen] * found.page_bytes, latency[chosen], found.page_bytes
