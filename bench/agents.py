@@ -28,6 +28,8 @@ from campaign_hosts import EmulatedHost, EmulatedHosts, emulated_hosts
 from campaign_trees import Campaign
 from report import process_tree, pss_kib
 
+from iosonar.campaign.program import own_program
+
 
 def named(made: EmulatedHosts, agents: int) -> list[str]:
     """Gives the one host many names; each gets a connection of its own."""
@@ -35,6 +37,8 @@ def named(made: EmulatedHosts, agents: int) -> list[str]:
     host.stop_sshd()
     with (host.directory / "sshd_config").open("a") as config:
         config.write("MaxStartups 1000\n")
+    # Else each agent would have a copy of the program, in memory.
+    (host.programs / "iosonar").symlink_to(own_program())
     host.start_sshd()
     names = [f"agent-{number:03}" for number in range(agents)]
     blocks = [f"Host {name}\n    HostName {host.address}\n    HostKeyAlias {host.address}\n" for name in names]
