@@ -141,6 +141,15 @@ bench-report: system-for-test $(VENV)/tools $(VENV)/program-quick ## measure the
 	$(BIN)/python bench/diagrams.py /tmp/made/10000000.replay.parquet
 	$(BIN)/python bench/memory.py --iosonar $(BIN)/iosonar
 
+.PHONY: scale
+scale: system-for-test $(VENV)/spark $(VENV)/program-quick ## measure clocks of hosts, many agents, and runs of many rows, as root
+	tools/system.sh spark
+	$(BIN)/python bench/clock.py
+	$(BIN)/python bench/agents.py
+	$(BIN)/python bench/rows.py 10000000
+	$(BIN)/python bench/rows.py 100000000
+	$(BIN)/python bench/rows.py 1000000000 --copies 10 --engines duckdb
+
 .PHONY: lint dependencies
 lint: system-for-test $(VENV)/tools dependencies
 	cargo fmt --check

@@ -6,16 +6,20 @@
 Hosts are network namespaces of this machine, each with an sshd whose sessions have a CLOCK_MONOTONIC of their own (a
 namespace of times), so that the truth is known. In the first part, ssh goes through a relay that delays each direction
 by another time with jitter. A trial is a measurement of one host and its truth at a random time around it. The second
-part starts replays with the null engine on all hosts at once, without a relay, and reads their CLOCK_MONOTONIC.
+part starts replays with the null engine on all hosts at once, without a relay, and reads their CLOCK_MONOTONIC; beside
+it, bench/wake.c shows how far apart the processors of this machine start as many processes.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import random
 import selectors
 import socket
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
@@ -25,8 +29,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "python/tests"))
 
-import os
-
+import common
+import pyarrow.parquet as pq
 from campaign_hosts import EmulatedHosts, emulated_hosts
 
 from iosonar.campaign.hosts import HostClock, Hosts
@@ -145,28 +149,37 @@ def started(made: EmulatedHosts, ahead: dict[str, int], starts: int) -> None:
         campaign = Campaign(Path(directory) / "top", replay_host_list=pairs, fake_io=1)
         for number in range(starts):
             campaign.leaf(f"leaf-{number}", "")
-        campaign.run(IOSONAR_SSH_CONFIG=str(made.config))
-        spreads, said = [], []
+        environment = campaign.environment(IOSONAR_SSH_CONFIG=str(made.config))
+        subprocess.run(campaign.command(), cwd=campaign.top, env=environment, stdout=subprocess.DEVNULL, check=True)
+        spreads, said, issued = [], [], []
         for number in range(starts):
-            began = []
+            began, first = [], []
             for instance in campaign.state(f"leaf-{number}").instances:
-                result = campaign.top / f"leaf-{number}" / instance.output
-                began.append(monotonic_of(result) - ahead[instance.host] * 10**9)
+                zero, late = start_of(campaign.top / f"leaf-{number}" / instance.output)
+                began.append(zero - ahead[instance.host] * 10**9)
+                first.append(began[-1] + late)
                 said.append((instance.start_skew_uncertainty_s or 0) * 1e6)
             spreads.append((max(began) - min(began)) / 1e3)
+            issued.append((max(first) - min(first)) / 1e3)
+    with common.directory() as place:
+        woke = common.sh(common.compiled("wake", place), len(made.hosts), starts).split()
     print(
-        f"{starts} starts of {len(made.hosts)} hosts: first to last host median {statistics.median(spreads):.0f} µs, "
-        f"worst {max(spreads):.0f} µs; stated uncertainty median {statistics.median(said):.0f} µs"
+        f"{starts} starts of {len(made.hosts)} hosts, first to last: start {shown(spreads)}; first request "
+        f"{shown(issued)}; a bare loop of as many processes {shown(list(map(float, woke)))}; stated uncertainty median "
+        f"{statistics.median(said):.0f} µs"
     )
 
 
-def monotonic_of(result: Path) -> int:
-    import json
+def shown(values: list[float]) -> str:
+    return f"median {statistics.median(values):.0f} µs, worst {max(values):.0f} µs"
 
-    import pyarrow.parquet as pq
 
-    footer = json.loads(pq.read_metadata(result).metadata[b"iosonar"])
-    return int(footer["run"]["started_monotonic_ns"])
+def start_of(result: Path) -> tuple[int, int]:
+    """When a run began, by CLOCK_MONOTONIC of its host, and how late it issued its first request."""
+    rows = pq.ParquetFile(result)
+    times = rows.read(["scheduled_ns", "issued_ns"]).sort_by("scheduled_ns").slice(0, 1).to_pylist()[0]
+    footer = json.loads(rows.schema_arrow.metadata[b"iosonar"])
+    return int(footer["run"]["started_monotonic_ns"]), times["issued_ns"] - times["scheduled_ns"]
 
 
 def main() -> None:

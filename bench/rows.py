@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Measures reports of partitioned runs on DuckDB and on a Spark cluster of this machine, and compares the answers.
 
-    bench/rows.py ROWS [--dir DIR] [--memory 4GiB] [--workers 3] [--engines duckdb,spark]
+    bench/rows.py ROWS [--dir DIR] [--memory 4GiB] [--workers 3] [--engines duckdb,spark] [--copies 1]
 
 It makes a directory of Parquet files by host and device, opens it on each engine in a process of its own, computes the
 summary and the verdict with all checks, and prints the time, the most memory that the process had resident, and
 whether the answers are equal. The directory is removed at the end. Spark needs the extra `spark` and Java.
+
+With `--copies N`, the rows are made once and stand under N times as many hosts, as hard links: so many rows are counted
+and computed, but the disk holds, and the page cache keeps, an N-th of them.
 """
 
 from __future__ import annotations
@@ -30,14 +33,25 @@ import make_result
 HOSTS, DEVICES = 4, 2
 
 
-def make(directory: Path, rows: int) -> None:
-    """A part for each host and device."""
+def make(directory: Path, rows: int, copies: int) -> None:
+    """A part for each host and device; each has `copies` hosts."""
     parts = [(host, device) for host in range(HOSTS) for device in range(DEVICES)]
     for number, (host, device) in enumerate(parts):
         part = directory / f"host=h{host}/device=sd{'ab'[device]}/part-0.replay.parquet"
         part.parent.mkdir(parents=True)
-        words = [sys.executable, make_result.__file__, str(part), str(rows // len(parts)), "--seed", str(number)]
+        words = [
+            sys.executable,
+            make_result.__file__,
+            str(part),
+            str(rows // len(parts) // copies),
+            "--seed",
+            str(number),
+        ]
         subprocess.run(words, check=True)
+        for copy in range(1, copies):
+            link = directory / f"host=h{host + copy * HOSTS}/device=sd{'ab'[device]}" / part.name
+            link.parent.mkdir(parents=True)
+            link.hardlink_to(part)
 
 
 @contextmanager
@@ -99,6 +113,7 @@ def main() -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("rows", type=int), p.add_argument("--dir", type=Path), p.add_argument("--memory", default="4GiB")
     p.add_argument("--workers", type=int, default=3), p.add_argument("--engines", default="duckdb,spark")
+    p.add_argument("--copies", type=int, default=1)
     p.add_argument("--answer", nargs=2, help=argparse.SUPPRESS)
     args = p.parse_args()
     if args.answer:
@@ -107,11 +122,10 @@ def main() -> None:
     top = Path(tempfile.mkdtemp(prefix="iosonar-rows-", dir=args.dir))
     try:
         begin = time.monotonic()
-        make(top / "run", args.rows)
-        size = sum(each.stat().st_size for each in (top / "run").rglob("*.parquet"))
-        print(
-            f"{args.rows} rows in {HOSTS * DEVICES} files, {size / 1e9:.2f} GB, made in {time.monotonic() - begin:.0f} s"
-        )
+        make(top / "run", args.rows, args.copies)
+        files = list((top / "run").rglob("*.parquet"))
+        size = sum(each.stat().st_size for each in files)
+        print(f"{args.rows} rows in {len(files)} files, {size / 1e9:.2f} GB, made in {time.monotonic() - begin:.0f} s")
         answers = []
         for engine in args.engines.split(","):
             with ExitStack() as stack:

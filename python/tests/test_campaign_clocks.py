@@ -12,6 +12,7 @@ from campaign_trees import Campaign
 
 from iosonar.campaign.host_clocks import HostClocks
 from iosonar.campaign.hosts import ClockReading, Exchange, Hosts
+from iosonar.campaign.hosts.shell_host import ShellHost
 from iosonar.campaign.report.starts import Start, ranks, rows, sentences
 from iosonar.campaign.undo import Undo
 from iosonar.errors import UserError
@@ -76,6 +77,31 @@ def test_late_lost_and_restarted_hosts_are_named() -> None:
         "in x, lost: d",
     ]
     assert list(sentences("x", [START])) == []
+
+
+def test_near_hosts_are_measured_again_one_after_the_other(undo: Undo, monkeypatch: pytest.MonkeyPatch) -> None:
+    round_trips = {"near": 200_000, "nearer": 100_000, "far": 50_000_000}
+    asked, running = [], []
+
+    def clock(self: ShellHost, *_: int) -> ClockReading:
+        running.append(self.name)
+        assert running == [self.name]
+        asked.append(self.name)
+        running.remove(self.name)
+        return ClockReading("boot", (Exchange(0, 0, round_trips[self.name]),))
+
+    monkeypatch.setattr(ShellHost, "clock", clock)
+    with Hosts(undo) as hosts:
+        clocks = HostClocks(hosts, lambda _: None)
+        for name in round_trips:
+            clocks.measure(name)
+        asked.clear()
+        clocks.refine(round_trips)
+        # The slowest exchange first; far hosts are limited by the network.
+        assert asked == ["near", "nearer"]
+        clocks.forget()
+        clocks.refine(round_trips)
+        assert len(asked) == 2
 
 
 def test_a_restart_between_two_measurements_is_an_error(undo: Undo, monkeypatch: pytest.MonkeyPatch) -> None:

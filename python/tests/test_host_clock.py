@@ -62,6 +62,35 @@ def test_the_truth_is_within_the_bounds_of_1000_trials() -> None:
     assert np.median(gained) < 1.3
 
 
+def test_a_short_measurement_suffices_for_disciplined_clocks() -> None:
+    likely, middle = [], []
+    for seed in range(200):
+        host = MadeHost(np.random.default_rng(seed))
+        host.drift_ppm, host.least_ns, host.jitter_ns = float(host.chance.normal(0, 1)), (1e5, 1e5), (1e5, 1e5)
+        exchanges = host.bursts(2, 20, 0.5)
+        clock = HostClock.of(exchanges)
+        at = exchanges[-1].received_ns + 2 * 10**9
+        bounds = clock.offset_at(at)
+        likely.append(abs(clock.likely_offset_at(at) - host.offset_at(at)))
+        middle.append(abs(bounds.middle - host.offset_at(at)))
+        assert bounds.low - 2 <= clock.likely_offset_at(at) <= bounds.high + 2
+    # NTP keeps rates within one ppm; the exchanges bound them to hundreds, so the middle of the bounds is
+    # further away in two seconds.
+    assert np.median(likely) < np.median(middle) / 2
+
+
+def test_a_drift_that_the_exchanges_prove_counts() -> None:
+    for drift in (-90.0, 90.0):
+        host = MadeHost(np.random.default_rng(11))
+        host.drift_ppm = drift
+        clock = HostClock.of(host.bursts(3, 12, 600.0))
+        at = host.zero_ns + 1800 * 10**9
+        bounds = clock.offset_at(at)
+        assert bounds.low - 2 <= clock.likely_offset_at(at) <= bounds.high + 2
+        assert abs(clock.likely_offset_at(at) - host.offset_at(at)) < abs(drift) * 600e3
+    assert HostClock.own().likely_offset_at(5) == 0.0
+
+
 def test_a_time_of_the_host_is_found_on_the_controllers_clock() -> None:
     for seed in range(200):
         host = MadeHost(np.random.default_rng(seed))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
 
 WHILE_RUNNING = 12
 """Exchanges at a time during a run: few, as they take the host's processors for some milliseconds."""
+
+
+NEAR_NS = 3_000_000
+"""Below this round trip, the controller's own processors are what delays exchanges with many hosts at a time."""
+
+REFINING_S = 1.0
+"""How long hosts are measured again, one after the other."""
 
 
 class HostClocks:
@@ -37,6 +45,22 @@ class HostClocks:
             if self._boots.setdefault(name, found.boot_id) != found.boot_id:
                 raise UserError(f"{name}: the host was restarted during the leaf")
             self._exchanges.setdefault(name, []).extend(found.exchanges)
+
+    def refine(self, names: Iterable[str]) -> None:
+        """Measures near hosts again, one after the other, those with the slowest exchanges first."""
+        with self._lock:
+            fastest = {
+                name: min(each.round_trip_ns for each in known)
+                for name in names
+                if (known := self._exchanges.get(name))
+            }
+        until = time.monotonic() + REFINING_S
+        for name in sorted(fastest, key=lambda name: -fastest[name]):
+            if fastest[name] > NEAR_NS:
+                continue
+            if time.monotonic() > until:
+                return
+            self.measure(name)
 
     def forget(self) -> None:
         """Forgets what was measured before an attempt that did not start."""
@@ -67,7 +91,7 @@ class HostClocks:
         if clock.exchanges:
             last = clock.exchanges[-1]
             ahead = last.host_wall_ns - last.host_ns
-        wall = controller_ns + round(clock.offset_at(controller_ns).middle) + ahead
+        wall = controller_ns + round(clock.likely_offset_at(controller_ns)) + ahead
         return f"{wall // 10**9}.{wall % 10**9:09}"
 
     def note(self, state: InstanceState, result: Path, start_ns: int) -> None:
@@ -82,9 +106,9 @@ class HostClocks:
             state.boot_id = self._boots.get(state.host, "")
             began = _started(result)
             if began is not None:
-                time = clock.controller_time(began)
-                state.start_skew_s = (time.middle - start_ns) / 1e9
-                state.start_skew_uncertainty_s = time.uncertainty / 1e9
+                at = clock.controller_time(began)
+                state.start_skew_s = (at.middle - start_ns) / 1e9
+                state.start_skew_uncertainty_s = at.uncertainty / 1e9
         except ClockError as error:
             self._log(f"{state.host}: start skew unknown: {error}\n")
 

@@ -228,6 +228,7 @@ class Replays:
             self._each(self._clocks.measure, self.host_names)
             # Slow hosts need longer until they have the start time; a long start_grace indicates slow hosts.
             took = time.monotonic() - before
+            self._clocks.refine(self.host_names)
             grace_s = min(grace_s, max(LONGEST_GRACE_S, grace_s / 10, 10 * took))
             ahead_ns = round((max(grace_s, SHORTEST_GRACE_S + 3 * took) + more_s) * 1e9)
             start_ns = time.monotonic_ns() + ahead_ns
