@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
+import time
 import zipfile
 from pathlib import Path
 
@@ -29,9 +31,19 @@ def finish(wheel: Path, architecture: str, binary: Path, output: Path) -> Path:
             file = line.rsplit(",", 2)[0]
             lines.append(_recorded(file, changed[file]) if file in changed else line)
         changed[record] = "".join(f"{line}\n" for line in lines).encode()
-        for info in old.infolist():
-            new.writestr(info, changed.get(info.filename) or old.read(info), zipfile.ZIP_DEFLATED)
+        for info in sorted(old.infolist(), key=lambda each: (".dist-info/" in each.filename, each.filename)):
+            new.writestr(_normal(info), changed.get(info.filename) or old.read(info), zipfile.ZIP_DEFLATED)
     return copy
+
+
+def _normal(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
+    """The entry with the time of the source, and a mode that does not depend on the builder's."""
+    at = time.gmtime(int(os.environ["SOURCE_DATE_EPOCH"]))
+    entry = zipfile.ZipInfo(info.filename, at[:6])
+    entry.create_system = 3
+    runs = info.external_attr >> 16 & 0o100
+    entry.external_attr = (0o100755 if runs else 0o100644) << 16
+    return entry
 
 
 def _recorded(file: str, content: bytes) -> str:
