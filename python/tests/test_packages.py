@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import sys
 import zipfile
 from pathlib import Path
@@ -88,7 +89,13 @@ def test_a_finished_wheel_has_its_binary_and_true_hashes(tmp_path: Path, monkeyp
         file.writestr("iosonar/x.py", b"x")
         file.writestr("iosonar-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-musllinux_1_2_x86_64\n")
         names = ("iosonar-1.0.data/scripts/iosonar", "iosonar-1.0.dist-info/WHEEL")
-        record = "".join(f"{name},sha256=old,1\n" for name in names)
+        listed = "iosonar-1.0.dist-info/sboms/iosonar.cyclonedx.json"
+        crates = {
+            "serialNumber": "1",
+            "metadata": {"timestamp": "now", "bom-ref": f"path+{ROOT.as_uri()}/crates/iosonar"},
+        }
+        file.writestr(listed, json.dumps(crates))
+        record = "".join(f"{name},sha256=old,1\n" for name in (*names, listed))
         file.writestr("iosonar-1.0.dist-info/RECORD", record + "iosonar-1.0.dist-info/RECORD,,\n")
         program = zipfile.ZipInfo("iosonar-1.0.data/scripts/other", (2020, 2, 2, 2, 2, 2))
         program.external_attr = 0o100711 << 16
@@ -101,7 +108,9 @@ def test_a_finished_wheel_has_its_binary_and_true_hashes(tmp_path: Path, monkeyp
         assert b"Tag: py3-none-manylinux2014_x86_64\n" in file.read(names[1])
         assert b"musllinux_1_2" not in file.read(names[1])
         lines = [line.split(",") for line in file.read("iosonar-1.0.dist-info/RECORD").decode().splitlines()]
-        for name, digest, size in lines[:2]:
+        crates = {"metadata": {"timestamp": "2001-09-09T01:46:40Z", "bom-ref": "path+file://./crates/iosonar"}}
+        assert json.loads(file.read(listed)) == crates
+        for name, digest, size in lines[:3]:
             content = file.read(name)
             expected = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
             assert (digest, size) == (f"sha256={expected}", str(len(content)))
