@@ -278,7 +278,8 @@ static-x86_64 static-aarch64: static-%: $(VENV)/libraries
 wheel: static-x86_64 ## make a wheel with both halves, for any Linux on x86-64: dist/iosonar-VERSION-py3-none-….whl
 	rm -rf target/static-wheel dist/*.whl
 	PATH="$(abspath $(BIN)):$$PATH" tools/static.sh x86_64 $(BIN)/maturin build --quiet --release --locked --out target/static-wheel
-	$(PACKAGES) wheel target/static-wheel/*.whl x86_64 dist/iosonar-$(VERSION)-x86_64-linux-musl dist
+	SOURCE_DATE_EPOCH=$$(tools/version.sh --epoch) $(PACKAGES) wheel target/static-wheel/*.whl x86_64 \
+		dist/iosonar-$(VERSION)-x86_64-linux-musl dist
 
 wheel-test: ## install the wheel in dist/ in a new environment, run the demo, and print how long both took
 	tools/wheel_test.sh

@@ -19,8 +19,9 @@ export RUSTFLAGS="--remap-path-prefix=$root=. --remap-path-prefix=$cargo_home=/c
 # Libraries in C, such as zstd and Lua.
 map="-ffile-prefix-map=$root=. -ffile-prefix-map=$cargo_home=/cargo"
 IOSONAR_VERSION=$(tools/version.sh)
-SOURCE_DATE_EPOCH=$(tools/version.sh --epoch)
-export IOSONAR_VERSION SOURCE_DATE_EPOCH
+export IOSONAR_VERSION
+# Build scripts of C libraries run again, and so all crates after them, if this changes; no code is made of it.
+unset SOURCE_DATE_EPOCH
 case $processor in
 x86_64)
     RUSTFLAGS+=" -C link-arg=-Wl,-z,pack-relative-relocs"

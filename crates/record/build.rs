@@ -1,6 +1,6 @@
 //! Compiles the eBPF program of the recorder of requests.
 
-#[path = "../ebpf/compile.rs"]
+#[path = "compile.rs"]
 mod compile;
 
 fn main() {

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import sys
 import zipfile
 from pathlib import Path
@@ -80,15 +81,25 @@ def test_an_environment_names_no_directory_of_its_builder(tmp_path: Path) -> Non
     assert left == ["a.dist-info/METADATA", "a/x.py"]
 
 
-def test_a_finished_wheel_has_its_binary_and_true_hashes(tmp_path: Path) -> None:
+def test_a_finished_wheel_has_its_binary_and_true_hashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
     old = tmp_path / "iosonar-1.0-py3-none-musllinux_1_2_x86_64.whl"
     with zipfile.ZipFile(old, "w") as file:
         file.writestr("iosonar-1.0.data/scripts/iosonar", b"with symbols")
         file.writestr("iosonar/x.py", b"x")
         file.writestr("iosonar-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-musllinux_1_2_x86_64\n")
         names = ("iosonar-1.0.data/scripts/iosonar", "iosonar-1.0.dist-info/WHEEL")
-        record = "".join(f"{name},sha256=old,1\n" for name in names)
+        listed = "iosonar-1.0.dist-info/sboms/iosonar.cyclonedx.json"
+        crates = {
+            "serialNumber": "1",
+            "metadata": {"timestamp": "now", "bom-ref": f"path+{ROOT.as_uri()}/crates/iosonar"},
+        }
+        file.writestr(listed, json.dumps(crates))
+        record = "".join(f"{name},sha256=old,1\n" for name in (*names, listed))
         file.writestr("iosonar-1.0.dist-info/RECORD", record + "iosonar-1.0.dist-info/RECORD,,\n")
+        program = zipfile.ZipInfo("iosonar-1.0.data/scripts/other", (2020, 2, 2, 2, 2, 2))
+        program.external_attr = 0o100711 << 16
+        file.writestr(program, b"#!python")
     (tmp_path / "binary").write_bytes(b"stripped")
     made = wheel.finish(old, "x86_64", tmp_path / "binary", tmp_path / "dist")
     assert made.name == "iosonar-1.0-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64.whl"
@@ -97,10 +108,15 @@ def test_a_finished_wheel_has_its_binary_and_true_hashes(tmp_path: Path) -> None
         assert b"Tag: py3-none-manylinux2014_x86_64\n" in file.read(names[1])
         assert b"musllinux_1_2" not in file.read(names[1])
         lines = [line.split(",") for line in file.read("iosonar-1.0.dist-info/RECORD").decode().splitlines()]
-        for name, digest, size in lines[:2]:
+        crates = {"metadata": {"timestamp": "2001-09-09T01:46:40Z", "bom-ref": "path+file://./crates/iosonar"}}
+        assert json.loads(file.read(listed)) == crates
+        for name, digest, size in lines[:3]:
             content = file.read(name)
             expected = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
             assert (digest, size) == (f"sha256={expected}", str(len(content)))
+        assert {each.date_time for each in file.infolist()} == {(2001, 9, 9, 1, 46, 40)}
+        assert file.getinfo("iosonar-1.0.data/scripts/other").external_attr >> 16 == 0o100755
+        assert file.getinfo("iosonar/x.py").external_attr >> 16 == 0o100644
 
 
 def crate(name: str, kind: str = "lib", source: str | None = "registry") -> dict[str, object]:

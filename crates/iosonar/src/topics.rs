@@ -4,11 +4,11 @@ use std::ffi::OsString;
 
 /// Each is a file of docs/tutorials, by its name.
 const TOPICS: [(&str, &str); 5] = [
-    ("choose-storage", include_str!("../../../docs/tutorials/choose-storage.md")),
-    ("find-a-stall", include_str!("../../../docs/tutorials/find-a-stall.md")),
-    ("size-a-cache", include_str!("../../../docs/tutorials/size-a-cache.md")),
-    ("gate-in-ci", include_str!("../../../docs/tutorials/gate-in-ci.md")),
-    ("read-diagrams", include_str!("../../../docs/tutorials/read-diagrams.md")),
+    ("choose-storage", include_str!("../tutorials/choose-storage.md")),
+    ("find-a-stall", include_str!("../tutorials/find-a-stall.md")),
+    ("size-a-cache", include_str!("../tutorials/size-a-cache.md")),
+    ("gate-in-ci", include_str!("../tutorials/gate-in-ci.md")),
+    ("read-diagrams", include_str!("../tutorials/read-diagrams.md")),
 ];
 
 /// The tutorial that a command line `iosonar help TOPIC` names.

@@ -26,7 +26,7 @@ use crate::program::Program;
 const MIB: u64 = 1 << 20;
 
 /// The load of `--load natural`; part of the binary, because an installation has no directory of loads.
-const NATURAL: &[u8] = include_bytes!("../../../../loads/sqlite.load.parquet");
+const NATURAL: &[u8] = include_bytes!("../../natural.load.parquet");
 
 /// Try it: replay a load on a file, and draw the result
 #[derive(clap::Args)]

@@ -9,7 +9,7 @@ use crate::program::Program;
 
 macro_rules! programs {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../../examples/workloads/", $name, ".toml")))),*]
+        &[$(($name, include_str!(concat!("../../programs/", $name, ".toml")))),*]
     };
 }
 
