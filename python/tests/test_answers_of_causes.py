@@ -63,9 +63,10 @@ def test_a_slow_member_leaves_the_rate_open(tmp_path: Path) -> None:
 
 def test_a_remedy_has_one_colon_and_no_price(open_study: OpenStudy) -> None:
     remedy = {"try": "stop other programs first: 19.6 of their threads were running", "costs": "nothing"}
-    verdict = {"faithful": False, "sentence": "NOT faithful", "remedies": [remedy]}
-    within = {"within_pct": {"10": 1, "50": 42, "100": 50}, "verdict": verdict}
+    within = {"10": 1.0, "25": 20.0, "50": 42.0, "100": 50.0}
+    own = {"requests": 2000, "delay_us": {"p50": 60.0, "p99": 900.0, "max": 1000.0}, "within_pct": within}
+    verdict = {"faithful": False, "sentence": "NOT faithful", "own": own, "remedies": [remedy]}
     rows = [run_row(n, scheduled=n * MS, latency=100 * US) for n in range(2000)]
-    with open_study(rows, run={"statistics": STATISTICS | within}) as study:
+    with open_study(rows, run={"statistics": STATISTICS | {"within_pct": within, "verdict": verdict}}) as study:
         text = {each.question: each.text for each in answers(study)}["What next?"]
     assert text == "Make the replay faithful: stop other programs first; 19.6 of their threads were running."
