@@ -141,10 +141,29 @@ def test_times_of_unfaithful_leaves_answer_nothing(tmp_path: Path) -> None:
     for repeat in range(2):
         leaf(tmp_path, place(QUIET, repeat), repeat, quiet(repeat), **UNFAITHFUL)
     analysis = analysed(tmp_path)
-    assert of(analysis, "Were the runs valid").severity is Severity.BAD
+    valid = of(analysis, "Were the runs valid")
+    assert (valid.severity, valid.text) == (Severity.BAD, "No: all 2 leaves have an unfaithful replay.")
     for question in ("What limits", "From which rate", "Is it the cache"):
         assert of(analysis, question).text == "Not known: every result is unfaithful."
     assert of(analysis, "What next").text.startswith("End other programs")
+
+
+def test_no_effect_stands_large_above_times_that_say_nothing(campaign: Path) -> None:
+    analysis = analysed(campaign)
+    shown = campaign_page(analysis, gate_of(campaign, analysis), campaign, "study").summary.tiles
+    doubtful = replace(analysis, doubt="every result is unfaithful")
+    hidden = campaign_page(doubtful, gate_of(campaign, doubtful), campaign, "study").summary.tiles
+    assert shown and not hidden
+
+
+def test_a_collapsed_leaf_is_too_slow_from_the_rate_before_it(campaign: Path) -> None:
+    analysis = analysed(campaign)
+    collapsed = (
+        Found("S03", Weight.BAD, "It falls behind.", "", capacity_per_s=500),
+        Found("S05", Weight.WARNING, "It collapses.", "", capacity_per_s=1800),
+    )
+    leaves = replace(analysis, used=tuple(replace(leaf, findings=collapsed) for leaf in analysis.used))
+    assert of(leaves, "From which rate").text == "From about 1,800 requests/s on, in all 6 leaves."
 
 
 def test_each_result_is_diagnosed_once_with_progress(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,12 +38,15 @@ LIMITS = ("S17", "S18", "S02", "S09", "S11", "S19", "S05", "S08", "S21", "S16", 
 """What limits a storage, or hides its limit: the most direct cause first."""
 NO_LIMIT = ("S11", "S09", "S08", "S21", "S16")
 """Of these, those that slow requests down, though all that was demanded may be completed."""
-SLOW = ("S06", "S07", "S09", "S11", "S02", "S10", "S08", "S21", "S16", "S01")
+SLOW = ("S11", "S06", "S07", "S09", "S02", "S10", "S08", "S21", "S16", "S01")
 CACHE = ("S02", "S01", "S12")
 CHANGED = ("S02", "S18", "S09")
 """The storage changed during the run."""
 PREPARED = ("S12", "S13", "S15")
 UNWRITTEN, SATURATED = "S12", ("S03", "S17")
+COLLAPSE, LEVELS, DEVICE = "S05", "S01", "S11"
+RATED = (COLLAPSE, "S03", "S17")
+"""They know the rate that the storage still completes."""
 REPLAYER = "S20"
 """It hides the limit of the storage."""
 TO_TRY = "; try, "
@@ -88,7 +91,7 @@ def is_valid(asked: Asked) -> Answer:
     """The verdict in a sentence."""
     question, judgement = "Was the run valid?", asked.judgement
     if judgement.is_fake:
-        return Answer(question, Severity.NEUTRAL, "It did no I/O: its times are those of a made-up device.")
+        return Answer(question, Severity.NEUTRAL, "No verdict: it did no I/O. Its times are those of a made-up device.")
     reasons = [each.partition(TO_TRY)[0] for each in judgement.reasons.values()]
     return of_verdict(question, judgement, yes=yes_as(judgement["fidelity"].sentence), reasons=reasons)
 
@@ -100,7 +103,7 @@ def what_limits(asked: Asked) -> Answer:
         if found.number == REPLAYER:
             return of_finding(question, found, "Not known. ")
         all_done = found.number in NO_LIMIT and asked.study.has_demand
-        lead = "No limit was reached: it completed all that was demanded, but slowly. " if all_done else ""
+        lead = "No lasting limit: it completed all that was demanded, but slowly. " if all_done else ""
         return of_finding(question, found, lead)
     if asked.doubt:
         return not_known(question, asked.doubt)
@@ -120,25 +123,49 @@ def from_which_rate(asked: Asked) -> Answer:
     question, study = "From which rate on is it too slow?", asked.study
     if not study.has_demand:
         return Answer(question, Severity.NEUTRAL, "The load demanded no rate: each request waited for earlier ones.")
-    saturated = asked.first(("S03",)) or asked.first(("S17",))
-    capacity = saturated.values.get("capacity_per_s") if saturated else None
-    if saturated and capacity:
-        text = f"From about {units.count(float(capacity))} requests/s on: more was demanded and not completed in time."
-        return Answer(question, SEVERITIES[saturated.severity], text, "overview.thrp", saturated.number)
+    if found := asked.first(RATED):
+        text = f"From about {_rate_of(asked, found)} on{_then(asked, found)}."
+        return Answer(question, SEVERITIES[found.severity], text, "overview.thrp", found.number)
     if asked.doubt:
         return not_known(question, asked.doubt)
-    peak = _peak_demand(study)
-    text = (
-        f"It was not reached. The highest demand was {units.count(peak)} requests/s, in {units.span(study.window_s)}."
-    )
-    return Answer(question, Severity.GOOD, text, "overview.thrp")
+    peak = f"the highest demand, {units.count(_peak_demand(study))} requests/s in {units.span(study.window_s)}"
+    if other := asked.first(LIMITS):
+        text = f"No such rate was found up to {peak}. Requests are slow for another reason ({other.number})."
+        return Answer(question, Severity.NEUTRAL, text, "overview.thrp")
+    return Answer(question, Severity.GOOD, f"No such rate was reached up to {peak}.", "overview.thrp")
+
+
+def _rate_of(asked: Asked, found: Finding) -> str:
+    """The rate that the storage still completes, with its unit."""
+    values = found.values
+    if found.number == COLLAPSE:
+        # What it completes once it has collapsed is far less than what it completed before.
+        best = float(values["best_per_s"] or 0)
+        saturated = asked.first(("S03",))
+        onset = _demand_at(asked.study, float(saturated.values["from_s"] or 0)) if saturated else 0.0
+        return f"{units.count(min(onset, best) if onset else best)} requests/s"
+    if size := values.get("bytes_per_s"):
+        return f"{units.transferred(float(size))}/s"
+    return f"{units.count(float(values.get('capacity_per_s') or values.get('requests_per_s') or 0))} requests/s"
+
+
+def _then(asked: Asked, found: Finding) -> str:
+    """What happens beyond that rate."""
+    if found.number != COLLAPSE:
+        return ": more was demanded and not completed in time"
+    saturated = asked.first(("S03",))
+    left = saturated.values["capacity_per_s"] if saturated else found.values["per_s"]
+    return f"; a longer queue then slows it down to {units.count(float(left or 0))} requests/s"
 
 
 def which_are_slow(asked: Asked) -> Answer:
     """The slowest requests, and what they have in common."""
     question, study = "What are the slow requests?", asked.study
     if found := asked.first(SLOW):
-        return of_finding(question, found)
+        # The levels themselves are the answer to the question about the cache.
+        if found.number == LEVELS:
+            return _slowest_level(question, found)
+        return of_finding(question, found, "Those of a slow device. " if found.number == DEVICE else "")
     values = study.pooled(LATENCY)
     if not values.count:
         return Answer(question, Severity.NEUTRAL, "No request has a latency.")
@@ -152,21 +179,28 @@ def which_are_slow(asked: Asked) -> Answer:
     if long := asked.judgement["slow_for_device"].sentence:
         return Answer(question, Severity.WARNING, f"{long}.", "latency.realtime")
     all_wait = bool(asked.first(SATURATED))
-    text = (
-        "They have no cause in common that was found"
-        if factor >= FAR
-        else f"None stand out{', as all wait for the storage' if all_wait else ''}"
-    )
+    if factor >= FAR:
+        text = f"No cause{' but the overload' if all_wait else ' in common'} was found"
+    else:
+        text = f"None stand out{', as all wait for the storage' if all_wait else ''}"
     # Where all requests wait for a limit, that none stands out is no praise.
     praise = factor < FAR and not asked.first(LIMITS)
     severity = Severity.GOOD if praise else Severity.NEUTRAL
     return Answer(question, severity, f"{text}: {times}.", "latency.realtime")
 
 
+def _slowest_level(question: str, found: Finding) -> Answer:
+    """The reads that no level of a cache answers."""
+    levels = int(found.values["levels"] or 0)
+    share, latency = (float(found.values[name] or 0) for name in (f"share_{levels}", f"latency_{levels}_s"))
+    text = f"Reads that no cache answers: {units.percent(share)} of the reads take about {units.span(latency)}."
+    return Answer(question, SEVERITIES[found.severity], text, found.evidence.diagram, found.number)
+
+
 def is_one_device_slow(asked: Asked) -> Answer:
     """The slow one of several devices."""
     question, devices = "Is one device slower?", len(asked.study.devices)
-    if found := asked.first(("S11",)):
+    if found := asked.first((DEVICE,)):
         return of_finding(question, found, "Yes. ")
     if devices < 2:
         return Answer(question, Severity.NEUTRAL, "The run has one device.")
@@ -208,17 +242,19 @@ def did_load_or_storage_change(asked: Asked) -> Answer:
         one = clear[0].differences[0]
         speedups = {file.option("speedup") or 1 for file in study.files}
         load = "the load is the same" if speedups == {1} else "the load is faster or slower as well (`--speedup`)"
-        text = f"{clear[0].quantity.name} at {one.metric} changed by {units.change_or_factor(one.change)}; {load}."
-        return Answer(question, Severity.NEUTRAL, f"Compared with the original, {text}")
-    if saturated := asked.first(SATURATED):
-        text = "Not known: the load demanded more than the storage completed, so that times change by themselves."
+        what = "The storage or the machine" if speedups == {1} else "Not known"
+        text = f"{clear[0].quantity.name} at {one.metric} changed by {units.change_or_factor(one.change)}"
+        return Answer(question, Severity.NEUTRAL, f"{what}: compared with the original, {text}; {load}.")
+    if study.has_demand and (saturated := asked.first(SATURATED)):
+        text = "Not known: the load demanded more than the storage completed, and requests waited ever longer."
         return Answer(question, Severity.NEUTRAL, text, number=saturated.number)
     steady = steadiness(study) if study.distribution(LATENCY) else None
     if steady and steady.grade is Grade.WARNING:
         text = f"The latency changed during the run: {_lower(_first(steady.text))}."
         return Answer(question, Severity.WARNING, text, "latency.bands")
-    same = "Neither changed during the run. " if steady and steady.grade is Grade.GOOD else ""
-    return Answer(question, Severity.NEUTRAL, f"{same}To know it against another run, `iosonar compare` both.")
+    same = "Latency did not change during the run. " if steady and steady.grade is Grade.GOOD else ""
+    text = f"{same}`iosonar compare` shows what changed between two runs."
+    return Answer(question, Severity.NEUTRAL, text)
 
 
 def was_target_prepared(asked: Asked) -> Answer:
@@ -251,9 +287,11 @@ def how_sure(asked: Asked) -> Answer:
 def what_next(asked: Asked) -> Answer:
     """The first advice of what limits the storage, or of what is slow, or of the worst finding."""
     question = "What next?"
-    remedies = [step.words for run in runs_of(asked.study) for step in run.remedies]
+    remedies = [step.attempt for run in runs_of(asked.study) for step in run.remedies]
     if remedies:
-        return Answer(question, Severity.NEUTRAL, f"Make the replay faithful: {_first(remedies[0])}.")
+        # A remedy may give its reason after a colon, and one colon is enough.
+        words = _first(remedies[0]).replace(": ", "; ", 1)
+        return Answer(question, Severity.NEUTRAL, f"Make the replay faithful: {words}.")
     found = (asked.first(LIMITS), asked.first(SLOW), *asked.diagnosis.findings)
     worth = next((each for each in found if each and each.advice and each.severity is not Weight.INFO), None)
     if worth:
@@ -290,6 +328,13 @@ def _peak_demand(study: Study) -> float:
         if series
         else 0.0
     )
+
+
+def _demand_at(study: Study, at_s: float) -> float:
+    """The rate demanded in the window around this time."""
+    demand = study.throughput("scheduled_ns")
+    place = int(at_s / demand.window_s)
+    return sum(float(values[place]) for values in demand.requests.values() if place < len(values)) / demand.window_s
 
 
 def _lower(text: str) -> str:

@@ -92,7 +92,9 @@ def is_valid(asked: Asked) -> Answer:
     if judgement.is_fake:
         return Answer(question, Severity.NEUTRAL, "It did no I/O: its times say nothing about a storage.")
     yes = "Yes" if asked.side.is_run else "Yes: it is complete, and no call was lost"
-    reasons = list(map(_small, judgement.reasons.values()))
+    # A call with another result is a smaller reason than times that say nothing.
+    first = sorted(judgement.reasons.items(), key=lambda item: item[0] != "fidelity")
+    reasons = [_small(text) for _, text in first]
     return of_verdict(question, judgement, yes=yes_as(judgement["fidelity"].sentence, yes), reasons=reasons)
 
 
@@ -259,8 +261,8 @@ def were_files_prepared(asked: Asked) -> Answer:
         return Answer(question, Severity.GOOD, "Yes: no call had another result than in the original.")
     share = units.percent(number / max(side.extent.calls, 1))
     text = (
-        f"Not all: {units.counted(number, 'call')} ({share}) had another result than in the original. "
-        "`iosonar files prepare --reset` makes the files as they were."
+        f"Perhaps not: {units.counted(number, 'call')} ({share}) had another result than in the original. "
+        "`iosonar files check` says whether a file differs, `iosonar files prepare --reset` makes all as they were."
     )
     return Answer(question, Severity.WARNING, text)
 

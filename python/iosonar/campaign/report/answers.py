@@ -20,13 +20,12 @@ from iosonar.campaign.report.asked import (
     times_of,
 )
 from iosonar.campaign.report.call_answers import QUESTIONS as OF_CALLS
+from iosonar.campaign.report.found import Found
+from iosonar.campaign.report.results import LeafResult
 from iosonar.figures.model import Severity
 from iosonar.report.answering import FAR, not_known
-from iosonar.report.answers import CACHE, LIMITS, PREPARED, REPLAYER, SLOW
+from iosonar.report.answers import CACHE, LIMITS, PREPARED, RATED, REPLAYER, SLOW
 from iosonar.report.page import Answer
-
-RATES = ("S03", "S17")
-"""Findings that know the rate that the storage completes."""
 
 
 def what_limits(asked: Asked) -> Answer:
@@ -43,10 +42,9 @@ def from_which_rate(asked: Asked) -> Answer:
     """The rates that the storage completes where more was demanded."""
     question = "From which rate on is it too slow?"
     known = {
-        leaf.name: found.capacity_per_s
+        leaf.name: rates[0]
         for leaf in asked.used
-        for found in leaf.findings
-        if found.number in RATES and found.capacity_per_s
+        if (rates := [found.capacity_per_s for found in _rated(leaf) if found.capacity_per_s])
     }
     if known:
         low, high = min(known.values()), max(known.values())
@@ -62,8 +60,14 @@ def from_which_rate(asked: Asked) -> Answer:
         return not_known(question, asked.doubt)
     most = max(timed, key=lambda leaf: leaf.metrics.get("iops", 0.0))
     rate = units.count(most.metrics.get("iops", math.nan))
-    text = f"It was not reached. The highest rate of a leaf was {rate} requests/s, in {most.name}."
-    return Answer(question, asked.good, text)
+    text = f"No such rate was reached. The highest rate of a leaf was {rate} requests/s, in {most.name}."
+    limited = asked.findings.first(LIMITS)
+    return Answer(question, Severity.NEUTRAL if limited else asked.good, text)
+
+
+def _rated(leaf: LeafResult) -> list[Found]:
+    """The findings that know a rate, the one that knows it best first."""
+    return sorted((each for each in leaf.findings if each.number in RATED), key=lambda each: RATED.index(each.number))
 
 
 def which_are_slow(asked: Asked) -> Answer:
@@ -126,7 +130,7 @@ def were_targets_prepared(asked: Asked) -> Answer:
         total = units.counted(len(asked.analysis.leaves), "leaf", "leaves")
         return Answer(question, Severity.WARNING, f"No: in {unfilled} of {total}, reads returned only zeros.")
     if answer := of_leaves(asked, question, PREPARED):
-        return answer
+        return replace(answer, text=f"No. {answer.text}")
     wrapped = sum(leaf.wrap_factor > 1 for leaf in asked.used)
     if wrapped:
         text = f"No: in {wrapped} of {asked.total}, the load reaches beyond the device."

@@ -111,6 +111,8 @@ def are_valid(asked: Asked) -> Answer:
     total = units.counted(len(leaves), "leaf", "leaves")
     if not counts:
         return Answer(question, Severity.GOOD, f"Yes: {'all ' if valid > 1 else ''}{total} can be used.")
+    if not valid and len(counts) == 1 and len(leaves) > 1:
+        return Answer(question, Severity.BAD, f"No: all {total} have {next(iter(counts))}.")
     others = listed([f"{number} {'has' if number == 1 else 'have'} {kind}" for kind, number in counts.items()])
     if not valid:
         return Answer(question, Severity.BAD, f"No: of {total}, {others}.")

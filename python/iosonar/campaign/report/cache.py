@@ -16,7 +16,7 @@ from iosonar.text import plain
 
 FILE_NAME = Path(".campaign") / "measured.json"
 
-VERSION = 6
+VERSION = 7
 """To be raised when a metric changes its meaning, or is new."""
 
 Entry = dict[str, Any]

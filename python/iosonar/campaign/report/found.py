@@ -8,7 +8,11 @@ from typing import Any
 
 from iosonar.findings.diagnosis import Diagnosis
 from iosonar.findings.finding import Finding, Severity
+from iosonar.report.answers import RATED
 from iosonar.text import plain
+
+RATES = ("best_per_s", "capacity_per_s", "requests_per_s")
+"""The values of such findings that are a rate."""
 
 
 @dataclass(frozen=True)
@@ -39,5 +43,7 @@ def _as_json(each: Finding) -> dict[str, Any]:
         "severity": str(each.severity),
         "seen": plain(each.seen),
         "advice": plain(each.advice[0]) if each.advice else "",
-        "capacity_per_s": each.values.get("capacity_per_s"),
+        "capacity_per_s": next((each.values[name] for name in RATES if each.values.get(name)), None)
+        if each.number in RATED
+        else None,
     }

@@ -176,7 +176,8 @@ def _lead(analysis: Analysis) -> str:
 
 def _tiles(analysis: Analysis) -> Iterator[Tile]:
     main = analysis.headline
-    if main is None:
+    # A large number is believed: none stands above times that say nothing.
+    if main is None or analysis.doubt:
         return
     for effect in main.effects[:6]:
         interval = f"{units.change(effect.low)} … {units.change(effect.high)}" if main.freedom else "too few leaves"
