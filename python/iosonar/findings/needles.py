@@ -190,16 +190,8 @@ def _special(study: Study) -> dict[Cause, Special]:
     sizes = [part.sectors[part.moved] for part in stretches_of(study)]
     usual = float(np.median(np.concatenate(sizes))) if sum(map(len, sizes)) else 8.0
     large = max(LARGE * usual, LARGE_SECTORS)
-    known = study.table.filter(
-        study.table.completed_ns.notnull() & (~study.table.moved | (study.table.sectors >= large))
-    )
-    found = known.aggregate(n=known.count(), moved=known.moved.cast("int64").sum()).to_pyarrow().to_pylist()[0]
-    if not found["n"]:
-        return {}
-    if found["n"] == found["moved"]:
-        # The narrow table suffices.
-        rows = known.select("issued_ns", "completed_ns").limit(MAX_SPECIAL).to_pyarrow()
-        return {Cause.LARGE: Special(array_of(rows["issued_ns"]), array_of(rows["completed_ns"]))}
+    if not study.is_part and (found := _large_only(study, large)) is not None:
+        return found
     table = study.requests.table
     chosen = table.filter(
         table.completed_ns.notnull() & (~table["op"].isin(("read", "write")) | (table.sectors >= large))
@@ -213,3 +205,17 @@ def _special(study: Study) -> dict[Cause, Special]:
         Cause.LARGE: (op == "read") | (op == "write"),
     }
     return {cause: Special(issued[own], completed[own]) for cause, own in kinds.items() if own.any()}
+
+
+def _large_only(study: Study, large: float) -> dict[Cause, Special] | None:
+    """The large requests of a run, by its narrow table; None if others may be causes, too."""
+    known = study.table.filter(
+        study.table.completed_ns.notnull() & (~study.table.moved | (study.table.sectors >= large))
+    )
+    found = known.aggregate(n=known.count(), moved=known.moved.cast("int64").sum()).to_pyarrow().to_pylist()[0]
+    if not found["n"]:
+        return {}
+    if found["n"] != found["moved"]:
+        return None
+    rows = known.select("issued_ns", "completed_ns").limit(MAX_SPECIAL).to_pyarrow()
+    return {Cause.LARGE: Special(array_of(rows["issued_ns"]), array_of(rows["completed_ns"]))}
