@@ -15,7 +15,7 @@ before=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 changes=$(sed -n '/^## Unreleased$/,/^## [0-9]/p' CHANGELOG.md | grep -c '^- ' || true)
 [ "$changes" -gt 0 ] || fail "CHANGELOG.md has no change under Unreleased"
 
-sed -i "0,/^version = \"$before\"/s//version = \"$version\"/" Cargo.toml
+sed -i "0,/^version = \"$before\"/s//version = \"$version\"/; s/{ version = \"$before\", path = /{ version = \"$version\", path = /" Cargo.toml
 cargo update --quiet --offline --workspace
 sed -i "s/^## Unreleased\$/## Unreleased\n\n## $version ($(date +%F))/" CHANGELOG.md
 git commit --quiet --all --message "release $version"

@@ -28,7 +28,9 @@ def clone(tmp_path: Path) -> Path:
     (tmp_path / "src").mkdir()
     (tmp_path / "src/lib.rs").touch()
     (tmp_path / "CHANGELOG.md").write_text(CHANGELOG)
-    (tmp_path / "Cargo.toml").write_text('[package]\nname = "a"\nversion = "0.1.0"\nedition = "2024"\n')
+    own = 'b = { version = "0.1.0", path = "crates/b" }\nc = "0.1.0"\n'
+    package = '[package]\nname = "a"\nversion = "0.1.0"\nedition = "2024"\n'
+    (tmp_path / "Cargo.toml").write_text(f"{package}\n[workspace.dependencies]\n{own}")
     (tmp_path / "Cargo.lock").write_text('version = 4\n\n[[package]]\nname = "a"\nversion = "0.1.0"\n')
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "config", "user.name", "a")
@@ -46,7 +48,10 @@ def test_a_release_sets_the_version_everywhere_and_tags_it(clone: Path) -> None:
     done = release(clone, "0.2.0")
     assert done.returncode == 0, done.stderr
     assert "2 changes since 0.1.0" in done.stdout
-    assert 'version = "0.2.0"' in (clone / "Cargo.toml").read_text()
+    manifest = (clone / "Cargo.toml").read_text()
+    assert (
+        'version = "0.2.0"\n' in manifest and 'b = { version = "0.2.0", path' in manifest and 'c = "0.1.0"' in manifest
+    )
     assert 'version = "0.2.0"' in (clone / "Cargo.lock").read_text()
     changes = (clone / "CHANGELOG.md").read_text()
     assert f"## Unreleased\n\n## 0.2.0 ({datetime.date.today()})\n\n- One.\n" in changes
