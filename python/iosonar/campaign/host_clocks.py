@@ -81,12 +81,18 @@ class HostClocks:
             known = list(self._exchanges.get(name, ()))
         return HostClock.of(known) if known else HostClock.own()
 
-    def wall_time(self, name: str, controller_ns: int, own_wall_ns: int) -> str:
+    def solved(self, name: str) -> HostClock:
+        """A host's clock with its drift known: what takes time, with many hosts, before a start can be chosen."""
+        clock = self.clock_of(name)
+        _ = clock.drift_ppm
+        return clock
+
+    @staticmethod
+    def wall_time(clock: HostClock, controller_ns: int, own_wall_ns: int) -> str:
         """A time of the controller's CLOCK_MONOTONIC as `--start-file` needs it: by CLOCK_REALTIME of the host.
 
         `own_wall_ns` is what the controller's CLOCK_REALTIME is ahead of its CLOCK_MONOTONIC.
         """
-        clock = self.clock_of(name)
         ahead = own_wall_ns
         if clock.exchanges:
             last = clock.exchanges[-1]

@@ -25,6 +25,7 @@ from iosonar.text import plain
 
 if TYPE_CHECKING:
     from iosonar.campaign.hosts import DetachedRun, Host, Hosts, RunStatus
+    from iosonar.campaign.hosts.clock import HostClock
     from iosonar.campaign.watch import Watch
 
 T = TypeVar("T")
@@ -229,12 +230,13 @@ class Replays:
             # Slow hosts need longer until they have the start time; a long start_grace indicates slow hosts.
             took = time.monotonic() - before
             self._clocks.refine(self.host_names)
+            clocks = {name: self._clocks.solved(name) for name in self.host_names}
             grace_s = min(grace_s, max(LONGEST_GRACE_S, grace_s / 10, 10 * took))
             ahead_ns = round((max(grace_s, SHORTEST_GRACE_S + 3 * took) + more_s) * 1e9)
             start_ns = time.monotonic_ns() + ahead_ns
             for state in self.states:
                 state.began = not without_device(self.options)
-            self._each(lambda name: self._set_start(name, start_ns), self.host_names)
+            self._each(lambda name: self._set_start(name, clocks[name], start_ns), self.host_names)
             self._wait(runs, watch, has_ended)
         except BaseException:
             self._each(self._kill, range(len(self.instances)))
@@ -306,10 +308,10 @@ class Replays:
             if run := self.hosts.get(self.instances[index].host).started(f"{self._name(index)}{suffix}"):
                 run.kill()
 
-    def _set_start(self, name: str, start_ns: int) -> None:
+    def _set_start(self, name: str, clock: HostClock, start_ns: int) -> None:
         """Writes the start time, by the clock of the host, to the files that its instances wait for."""
         host = self.hosts.get(name)
-        at = self._clocks.wall_time(name, start_ns, time.time_ns() - time.monotonic_ns())
+        at = self._clocks.wall_time(clock, start_ns, time.time_ns() - time.monotonic_ns())
         done = host.script(_WRITE_START, at, *self._files(name, START))
         if done.code:
             raise UserError(f"{name}: cannot write the start time: {done.words}")

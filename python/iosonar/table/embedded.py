@@ -141,13 +141,13 @@ def connect(spill: Path, options: EngineOptions) -> duckdb.DuckDBPyConnection:
         "preserve_insertion_order": False,
         # Names in queries are never those of variables of Python.
         "python_enable_replacements": False,
-        # DuckDB takes `python -c` for a person at a terminal, and would print a bar among our output.
-        "enable_progress_bar": False,
     }
     if options.threads is not None:
         settings["threads"] = options.threads
     connection = duckdb.connect(config=settings)
     connection.execute("SET TimeZone = 'UTC'")
+    # DuckDB takes `python -c` for a person at a terminal, and would print a bar among our output.
+    connection.execute("SET enable_progress_bar = false")
     return connection
 
 
