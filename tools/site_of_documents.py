@@ -33,6 +33,7 @@ OTHERS = {
     "CHANGELOG.md": "Changes",
     "loads/README.md": "Natural loads",
     "tests/scenarios/README.md": "Scenarios",
+    "tests/scenarios/answers.md": "Answers of eight pages",
     "fuzz/README.md": "Fuzzing",
 }
 """Further pages with their titles, after the chapters."""
