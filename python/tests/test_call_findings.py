@@ -159,6 +159,7 @@ def test_reads_of_just_written_data_are_found(tmp_path: Path) -> None:
     assert found.values["bytes"] == 200 << 16
     assert found.values["share"] == 1
     assert found.values["age_s"] == pytest.approx(1.075e-3, rel=1e-3)
+    assert found.evidence.diagram == "offset.1"
 
 
 def test_a_replay_has_reads_of_just_written_data_by_thread(tmp_path: Path) -> None:

@@ -87,6 +87,12 @@ def on_files(study: CallStudy, paths: Sequence[str]) -> str:
     return f"{path_column(study)} IN ({', '.join(map(literal, paths))})"
 
 
+def diagram_of(study: CallStudy, path: str) -> str:
+    """The diagram that shows a file: of its offsets, or of the bytes of all files if it has none of its own."""
+    drawn = study.first.drawn_files
+    return f"offset.{drawn.index(path) + 1}" if path in drawn else "files.bytes"
+
+
 def literal(text: str) -> str:
     """A text in SQL; characters that cannot be printed are written by their numbers."""
     parts: list[str] = []

@@ -37,6 +37,9 @@ MAX_SIDES = len(RUN_ROLES) + 1
 MAX_FILES = 4
 """Files with a diagram of their offsets."""
 
+MIN_ACCESSES = 3
+"""The fewest reads or writes of such a file."""
+
 FARTHEST = 1 << 61
 """2 EiB: more than any file has."""
 
@@ -214,6 +217,12 @@ class CallSide(Cached):
     def accesses(self) -> list[Access]:
         """The files and operations with the most bytes, with the names of their patterns."""
         return largest_accesses(self.patterns, LISTED)
+
+    @property
+    def drawn_files(self) -> list[str]:
+        """The files with a diagram of their offsets, `offset.1` and further: those with the most bytes."""
+        paths = dict.fromkeys(each.path for each in self.accesses if each.accesses >= MIN_ACCESSES)
+        return list(paths)[:MAX_FILES]
 
     @property
     def keeps_times(self) -> bool:

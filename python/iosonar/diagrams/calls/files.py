@@ -39,15 +39,13 @@ if TYPE_CHECKING:
 FEWEST_FILES = 3
 """With fewer files with data, a table is enough."""
 
-MIN_ACCESSES = 3
-
 
 def offsets(study: CallStudy, place: int, name: str, rank: str) -> Figure | Empty:
     """The offset of each read and write of a file over time: the file with the most bytes is the first."""
     if not study.is_single:
         return Empty(name, ONE_SIDE)
     side = study.first
-    paths = list(dict.fromkeys(each.path for each in side.accesses if each.accesses >= MIN_ACCESSES))
+    paths = side.drawn_files
     if place >= len(paths):
         return Empty(name, "no such file" if paths else "no file with several reads or writes")
     path = paths[place]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from iosonar import units
 from iosonar.findings.call_rows import (
     NAMED,
+    diagram_of,
     literal,
     of_time,
     on_files,
@@ -85,7 +86,7 @@ def find(study: CallStudy, limits: Limits) -> Finding | None:
         place(
             study,
             f"family = {literal('read')} AND {on_files(study, paths)}",
-            "offset.1" if paths[0] in {each.path for each in study.first.accesses[:1]} else "files.bytes",
+            diagram_of(study, paths[0]),
             min(covered[row["path"]]["first_ns"] for row in whole),
             max(covered[row["path"]]["last_ns"] for row in whole),
         ),

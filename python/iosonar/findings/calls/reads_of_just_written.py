@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from iosonar import units
-from iosonar.findings.call_rows import largest, on_files, place, rows_of, shown, total, without_calls
+from iosonar.findings.call_rows import diagram_of, largest, on_files, place, rows_of, shown, total, without_calls
 from iosonar.findings.detector import Detector
 from iosonar.findings.finding import Confidence, Finding, Severity
 from iosonar.findings.thresholds import Limits, Measured, Threshold
@@ -44,7 +44,11 @@ def find(study: CallStudy, limits: Limits) -> Finding | None:
         f"{units.span(found['age_ns'] / found['reads'] / 1e9)} before on average: {units.percent(share)} of all bytes "
         "read from files.",
         place(
-            study, f"family = 'read' AND {on_files(study, paths)}", "files.bytes", found["first_ns"], found["last_ns"]
+            study,
+            f"family = 'read' AND {on_files(study, paths)}",
+            diagram_of(study, paths[0]),
+            found["first_ns"],
+            found["last_ns"],
         ),
         sure=(
             Confidence.HIGH,
