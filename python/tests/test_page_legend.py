@@ -17,11 +17,11 @@ NARROWED = """([name, x, y]) => {
 }"""
 
 
-def within(op: str, from_s: float, to_s: float, most_s: float = np.inf) -> int:
+def within(op: str, from_s: float, to_s: float, max_latency_s: float = np.inf) -> int:
     """How many requests of the page's run were issued in that time, and completed that fast."""
     rows = made_run(3000, seconds=10).to_pandas()
     issued, latency = rows["issued_ns"] / 1e9, (rows["completed_ns"] - rows["issued_ns"]) / 1e9
-    return int(((rows["op"] == op) & (issued >= from_s) & (issued < to_s) & (latency < most_s)).sum())
+    return int(((rows["op"] == op) & (issued >= from_s) & (issued < to_s) & (latency < max_latency_s)).sum())
 
 
 def counted(texts: dict[str, str], *labels: str) -> int:
