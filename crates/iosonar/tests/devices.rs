@@ -234,7 +234,7 @@ fn a_recovered_run_has_statistics_by_device() {
     let other = on("sdb", &second).display().to_string();
     let running = bench.start(&load, &on("sda", &first), &["-t", &other]);
     let journal = bench.path("r.replay.parquet.journal");
-    wait_until("all that is due is in the journal", || fs::metadata(&journal).is_ok_and(|meta| meta.len() > 10_600));
+    wait_until("all that is due is in the journal", || bench.journaled("r.replay.parquet") == 100);
     running.signal("KILL");
     let killed = running.end();
     let mut recover = Command::new(env!("CARGO_BIN_EXE_iosonar"));

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use iosonar_testing::output_of;
 pub use iosonar_testing::{process_tree, wait_until};
+use iosonar_trace::journal::Journal;
 use iosonar_trace::{Device, DeviceId, IoResult, Kind, Metadata, Nanos, Op, Opened, Request, Sector, Sectors};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -138,7 +139,7 @@ impl Bench {
         Finished::of(self.command(load, target, more).output().expect("a child process"), self.path("r.replay.parquet"))
     }
 
-    /// Starts a replay, and returns when its first requests are in the journal.
+    /// Starts a replay, and returns when its first eighty requests are in the journal.
     pub fn start(&self, load: &Path, target: &Path, more: &[&str]) -> Running {
         self.start_as("r.replay.parquet", load, target, more)
     }
@@ -147,15 +148,23 @@ impl Bench {
     pub fn start_as(&self, result: &str, load: &Path, target: &Path, more: &[&str]) -> Running {
         let child = self.command(load, target, more).spawn().expect("a child process");
         let running = Running { child: Some(child), result: self.path(result) };
-        let journal = self.path(&format!("{result}.journal"));
-        // The journal grows when its first entries are flushed; the header alone is smaller than that.
-        wait_until("the journal has entries", || fs::metadata(&journal).is_ok_and(|m| m.len() > MAX_HEADER));
+        wait_until("the journal has entries", || self.journaled(result) >= 80);
         running
     }
-}
 
-/// Larger than a journal's header, smaller than one with a hundred and thirty entries.
-const MAX_HEADER: u64 = 12_288;
+    /// The entries so far of the journal of a running replay.
+    pub fn journaled(&self, result: &str) -> usize {
+        let directory = tempfile::tempdir().unwrap();
+        // The run holds a lock on its journal.
+        let copy = directory.path().join("copy.journal");
+        if fs::copy(self.path(&format!("{result}.journal")), &copy).is_err() {
+            return 0;
+        }
+        // It is incomplete until its header is written.
+        let Ok(mut journal) = Journal::<IoResult>::open(&copy) else { return 0 };
+        std::iter::from_fn(|| journal.next_entry().expect("a readable file")).count()
+    }
+}
 
 /// A replay in progress.
 pub struct Running {
