@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Sequence
 
+from iosonar import units
 from iosonar.campaign import confs, estimate, loads, plan, samples, state
 from iosonar.campaign.context import Surroundings
 from iosonar.campaign.instances import Instances
@@ -113,6 +114,8 @@ class LeafRun:
         return [*samples.others(self.leaf.top, self.leaf.name), *self._attempts]
 
     def _run_in_shell(self) -> None:
+        # Of an attempt whose campaign was killed.
+        self._keep_partial_results(self.state.attempt - 1)
         with self._open_shell() as shell:
             try:
                 self._load_confs(shell)
@@ -124,10 +127,15 @@ class LeafRun:
                 self._finish_results()
             except BaseException:
                 if not self.is_replayed:
-                    keep_partial_results(self.leaf.directory, self.state.attempt)
+                    self._keep_partial_results(self.state.attempt)
                 raise
             finally:
                 self._tear_down(TEARDOWN)
+
+    def _keep_partial_results(self, attempt: int) -> None:
+        if kept := keep_partial_results(self.leaf.directory, attempt):
+            results = units.counted(len(kept), "instance")
+            self._words.note(f"what was measured of {results} until then is in {kept[0].parent.name}/")
 
     def _finish_in_shell(self) -> None:
         """Calls the functions of the finish phase that an earlier start did not call, or that were interrupted."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from iosonar.campaign import calls, endings
+from iosonar.campaign.growth import JOURNAL, Growth, local_journal
 from iosonar.campaign.host_clocks import WHILE_RUNNING, HostClocks
 from iosonar.campaign.names import OF_CALLS
 from iosonar.campaign.plan import Instance, without_device
@@ -237,11 +238,21 @@ class Replays:
             for state in self.states:
                 state.began = not without_device(self.options)
             self._each(lambda name: self._set_start(name, clocks[name], start_ns), self.host_names)
-            self._wait(runs, watch, has_ended)
+            with Growth(self.hosts, self._journals()):
+                self._wait(runs, watch, has_ended)
         except BaseException:
             self._each(self._kill, range(len(self.instances)))
             raise
         return runs, start_ns
+
+    def _journals(self) -> dict[str, dict[str, Path]]:
+        """The journals on each host, and their copies here, which are empty at the start."""
+        journals: dict[str, dict[str, Path]] = {name: {} for name in self.host_names}
+        for index, instance in enumerate(self.instances):
+            remote = self._remote(self.hosts.get(instance.host), index, f"{self._result}{JOURNAL}")
+            copy = journals[instance.host][remote] = local_journal(self.leaf, instance.output)
+            copy.unlink(missing_ok=True)
+        return journals
 
     def _forget(self) -> None:
         """Forgets an attempt that one instance did not start in time: it has written nothing, and the others ended."""
@@ -380,6 +391,7 @@ class Replays:
         host = self.hosts.get(instance.host)
         collected = self._collected(instance)
         host.get(self._remote(host, index, self._result), collected)
+        local_journal(self.leaf, instance.output).unlink(missing_ok=True)
         with contextlib.suppress(ValueError):
             state.summary = json.loads(run.out())
         state.state = "done"

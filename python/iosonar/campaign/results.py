@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from iosonar.campaign import state
+from iosonar.campaign import growth, state
 from iosonar.campaign.replays import part
 from iosonar.errors import UserError
 
@@ -20,11 +20,13 @@ def finish(directory: Path, known: state.LeafState) -> None:
             collected.replace(directory / name)
 
 
-def keep_partial_results(directory: Path, attempt: int) -> None:
-    """Moves collected results of a leaf that did not end well into a directory that does not count."""
+def keep_partial_results(directory: Path, attempt: int) -> list[Path]:
+    """Moves results of a leaf that did not end well, whole or as far as known, into a directory that does not count."""
+    into = directory / f"failed-{attempt}.old"
+    kept = growth.keep(directory, into)
     for path in sorted(directory.glob(".*.part")):
-        kept = directory / f"failed-{attempt}.old"
-        kept.mkdir(exist_ok=True)
-        path.replace(kept / path.name.removeprefix(".").removesuffix(".part"))
+        into.mkdir(exist_ok=True)
+        kept.append(path.replace(into / path.name.removeprefix(".").removesuffix(".part")))
     for path in [*directory.glob(".*.collected"), *directory.glob(".*.part.replay.gz")]:
         path.unlink(missing_ok=True)
+    return kept

@@ -19,6 +19,9 @@ from .session import HostSession
 _MISMATCH = 65
 """The exit code of the verb `put` if the content that arrived is another."""
 
+_START = 1 << 14
+"""Bytes at the start of a growing file that may still change: they are copied again while a copy has no more."""
+
 _sums: dict[tuple[str, int, int, int], str] = {}
 
 
@@ -97,6 +100,29 @@ class Files:
         if done.code != 0:
             raise HostError(self._session.name, f"cannot copy {remote} from the host: {done.words}")
         return received.is_complete()
+
+    def grow(self, remote: str, target: Path) -> None:
+        """Appends to a copy what a file has grown by there, if there is such a file."""
+        with target.open("ab"):
+            pass
+        with target.open("r+b") as file:
+            known = file.seek(0, os.SEEK_END)
+            if known < _START:
+                known = 0
+
+            def sink() -> Sink:
+                file.seek(known)
+                file.truncate()
+                unzip = zlib.decompressobj(31)
+
+                def take(piece: bytes) -> None:
+                    file.write(unzip.decompress(piece))
+
+                return take
+
+            done = self._session.fetch(["growth", remote, str(known)], sink)
+            if done.code != 0:
+                raise HostError(self._session.name, f"cannot copy {remote} from the host: {done.words}")
 
     def _mismatch(self, path: str) -> HostError:
         text = f"the copy of {path} differed twice; the file changes while it is read, or the network is faulty"

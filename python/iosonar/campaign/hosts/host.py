@@ -152,6 +152,9 @@ class Host(Protocol):
     def get(self, remote: str, target: Path) -> None:
         """Copies a file from there; `target` appears when it is complete and verified."""
 
+    def grow(self, remote: str, target: Path) -> None:
+        """Appends to a copy what a file has grown by there, if there is such a file."""
+
     def program(self) -> str:
         """The path of an iosonar there that is identical to the controller's; brings it if it is missing."""
 

@@ -176,6 +176,11 @@ verb_get() {
     esac
 }
 
+# growth PATH FROM: prints what follows that many bytes, compressed; nothing if there is no file.
+verb_growth() {
+    if [ -f "$1" ]; then tail -c "+$(($2 + 1))" "$1" | gzip -1 -c; fi
+}
+
 # expand PATTERN: prints the paths that match, each with a NUL.
 verb_expand() {
     IFS=

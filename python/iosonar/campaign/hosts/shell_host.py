@@ -110,6 +110,10 @@ class ShellHost:
         """Copies a file from there; `target` appears when it is complete and verified."""
         self._files.get(remote, target)
 
+    def grow(self, remote: str, target: Path) -> None:
+        """Appends to a copy what a file has grown by there, if there is such a file."""
+        self._files.grow(remote, target)
+
     def program(self) -> str:
         """The path of an iosonar there that is identical to the controller's; brings it if it is missing."""
         with self.session.lock:
