@@ -97,6 +97,10 @@ def main() -> None:
             f"{len(skews)} agents",
             flush=True,
         )
+        if code:
+            print(
+                f"failed: {campaign.state('all').reason}\n{(campaign.top / 'all/campaign.log').read_text()}", flush=True
+            )
         if args.lose:
             campaign.leaf("loses", f"replay_options={options}\nreplay_duration=2\n")
             killer = threading.Thread(target=lose, args=(next(iter(made.hosts.values())), args.lose), daemon=True)

@@ -199,6 +199,12 @@ def test_copies_are_detected_by_their_start_time(tmp_path: Path, capsys: pytest.
         assert compare(*words, "--out", tmp_path) != 0
         assert "is the same run as" in capsys.readouterr().err
     assert compare(a, piece, "--out", tmp_path) == 0
+    # Of two instances with a common start.
+    pair = [
+        write_run(tmp_path / f"{name}.replay.parquet", table, run={"started_unix_ns": 9, "options": {"output": name}})
+        for name in ("on-a", "on-b")
+    ]
+    assert compare(*pair, "--out", tmp_path) == 0
 
 
 @pytest.mark.parametrize("condition", ["p100 > +10%", "p99 + 10%", "slow", "max > +10%"])

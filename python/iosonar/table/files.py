@@ -41,17 +41,26 @@ def read(file: SourceFile, engine: Engine) -> ir.Table:
 
 
 def refuse_copies(files: Iterable[SourceFile], parts: bool = True) -> None:
-    """Refuses a file named twice, and copies of one run, which have the same start time.
+    """Refuses a file named twice, and copies of one run, which have the same start time and --output.
 
     With `parts`, parts of one run are not copies: they differ in span or counts.
     """
-    seen: dict[object, SourceFile] = {}
+    seen: dict[object, list[SourceFile]] = {}
     for file in files:
         keys: list[object] = [file.given.resolve()]
         if started := file.run.started_unix_ns:
             extent = (str(file.footer.span), str(file.footer.counts)) if parts else ()
             keys.append((started, *extent))
         for key in keys:
-            if (other := seen.setdefault(key, file)) is not file:
-                same = "is named twice" if file.given == other.given else f"is the same run as {other.path}"
-                raise UserError(f"{file.path} {same}; name each run once")
+            for other in seen.setdefault(key, []):
+                if file.given == other.given:
+                    raise UserError(f"{file.path} is named twice; name each run once")
+                if _may_be_copies(file, other):
+                    raise UserError(f"{file.path} is the same run as {other.path}; name each run once")
+            seen[key].append(file)
+
+
+def _may_be_copies(one: SourceFile, other: SourceFile) -> bool:
+    """False if they had another `--output`: replays with a common start may begin in the same nanosecond."""
+    outputs = [each.run.options.get("output") for each in (one, other)]
+    return not all(outputs) or outputs[0] == outputs[1]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import mmap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +81,8 @@ def build(connection: duckdb.DuckDBPyConnection, directory: Path, *, is_load: bo
         maps.release()
         while level.bins > pyramid.WANTED_BINS:
             fewer = level.bins // pyramid.STEP
-            level = _write_level(directory, measure.name, fewer, ends, pyramid.coarser(level))
+            joined = _released(pyramid.coarser(level), level)
+            level = _write_level(directory, measure.name, fewer, ends, joined)
             levels[measure.name].append(level.bins)
     np.save(directory / "depth.npy", _deepest(requests, pyramid.finest_bins(rows), maps))
     maps.release()
@@ -208,12 +209,12 @@ def read_level(directory: Path, name: str, bins: int, ends: tuple[int, int]) -> 
 
 
 def _released(
-    parts: Iterator[tuple[NDArray[Any], NDArray[Any]]], maps: _Maps
+    parts: Iterator[tuple[NDArray[Any], NDArray[Any]]], source: _Maps | pyramid.Level
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
     """The same parts; the pages that each has read are given back."""
     for part in parts:
         yield part
-        maps.release()
+        release(source.maps if isinstance(source, _Maps) else [source.cells, source.counts])
 
 
 def _deepest(requests: Requests, bins: int, maps: _Maps) -> NDArray[np.int32]:
@@ -250,7 +251,7 @@ class _Maps:
         release(self.maps)
 
 
-def release(arrays: list[Any]) -> None:
+def release(arrays: Sequence[Any]) -> None:
     """Unmaps the pages of mapped arrays: they no longer count as memory of this program."""
     for array in arrays:
         # A view of a map has it as its base.
