@@ -248,17 +248,16 @@ def did_load_or_storage_change(asked: Asked) -> Answer:
         return not_known(question, asked.doubt)
     if original_beside(study):
         found = [each for each in distances(study) if each.differences]
-        clear = [each for each in found if any(one.low > 0 or one.high < 0 for one in each.differences)]
+        clear = [(each.quantity, one) for each in found for one in each.differences if one.low > 0 or one.high < 0]
         if not clear:
             return Answer(question, Severity.GOOD, "Neither: the replay cannot be distinguished from its original.")
-        first = clear[0]
-        one = first.differences[0]
+        quantity, one = clear[0]
         speedups = {file.option("speedup") or 1 for file in study.files}
         load = "the load is the same" if speedups == {1} else "the load is faster or slower as well (`--speedup`)"
         what = "The storage or the machine" if speedups == {1} else "Not known"
-        text = f"{first.quantity.name} at {one.metric} changed by {units.change_or_factor(one.change)}"
-        if first.quantity is not RESPONSE and any(each.quantity is RESPONSE for each in found):
-            text = f"Hardly: latency cannot be distinguished from the original, but {text}"
+        text = f"{quantity.name} at {one.metric} changed by {units.change_or_factor(one.change)}"
+        if quantity is not RESPONSE and any(each.quantity is RESPONSE for each in found):
+            text = f"Not known: latency did not clearly change from the original, but {text}"
             return Answer(question, Severity.NEUTRAL, f"{text}; {load}.")
         return Answer(question, Severity.NEUTRAL, f"{what}: compared with the original, {text}; {load}.")
     if study.has_demand and (saturated := asked.first(SATURATED)):
