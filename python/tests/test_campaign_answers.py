@@ -137,6 +137,16 @@ def test_few_valid_leaves_are_no_good_news_of_all(tmp_path: Path) -> None:
     assert limit.text == "No limit was found in the only valid leaf of 4."
 
 
+def test_one_valid_leaf_of_each_level_is_no_effect(tmp_path: Path) -> None:
+    for number, (threads, repeat) in enumerate([(QUIET, 0), ("032-threads", 0), (QUIET, 1), ("032-threads", 1)]):
+        leaf(tmp_path, place(threads, repeat), number, quiet(number), **(UNFAITHFUL if repeat else {}))
+    analysis = analysed(tmp_path)
+    sure = of(analysis, "How sure").text
+    assert sure.startswith("No combination of levels has more than one valid leaf. There are too few leaves")
+    summary = campaign_page(analysis, gate_of(tmp_path, analysis), tmp_path, "study").summary
+    assert "Varied in the 2 valid ones: threads" in summary.lead[0] and not summary.tiles
+
+
 def test_times_of_unfaithful_leaves_answer_nothing(tmp_path: Path) -> None:
     for repeat in range(2):
         leaf(tmp_path, place(QUIET, repeat), repeat, quiet(repeat), **UNFAITHFUL)
@@ -164,6 +174,8 @@ def test_a_collapsed_leaf_is_too_slow_from_the_rate_before_it(campaign: Path) ->
     )
     leaves = replace(analysis, used=tuple(replace(leaf, findings=collapsed) for leaf in analysis.used))
     assert of(leaves, "From which rate").text == "From about 1,800 requests/s on, in all 6 leaves."
+    leaves = replace(analysis, used=tuple(replace(leaf, findings=collapsed[1:]) for leaf in analysis.used))
+    assert of(leaves, "From which rate").text.startswith("No such rate was reached.")
 
 
 def test_each_result_is_diagnosed_once_with_progress(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,7 +114,7 @@ def test_an_unknown_device_is_an_error_with_the_known_ones(tmp_path: Path) -> No
 def test_the_slow_device_is_named_and_comes_first(study: Study) -> None:
     assert study.devices[0].device.name == "host3:/dev/sdb"
     assert slow_devices(study) == [
-        "host3:/dev/sdb: its p99 latency, 4 ms, is 4 times the median of the 5 others with the same demand, 1 ms "
+        "host3:/dev/sdb: its p99 latency, 4 ms, is 4 times the median p99 of the 5 others with the same demand, 1 ms "
         "(95 % interval 4 … 4)"
     ]
 

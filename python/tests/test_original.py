@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from iosonar.errors import UserError
 from iosonar.figures.model import Cloud, Empty, Figure, NoteKind
 from iosonar.library.run import Run
 from iosonar.quantities.at_issue import at_issue
+from iosonar.report.answers import Asked, did_load_or_storage_change
 from iosonar.report.run_page import run_page
 from iosonar.report.selection import Selection
 from iosonar.study.original import LAST_SECOND, QUEUE, RESPONSE, distances, original_beside, seen_at_issue
@@ -120,6 +122,24 @@ def test_distances_are_those_of_scipy(tmp_path: Path) -> None:
         assert mean.low <= mean.change <= mean.high
     assert [one.metric for one in found[RESPONSE].differences] == ["p50", "p90", "p95", "p99", "mean"]
     assert [one.metric for one in found[QUEUE].differences] == ["p50", "p95", "p99", "mean"]
+
+
+def test_a_longer_queue_alone_is_no_change_of_the_storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, path = made(tmp_path)
+    with open_files(path) as run:
+        study = study_of(run)
+        unclear = [
+            replace(one, differences=[replace(each, low=-0.1, high=0.1) for each in one.differences])
+            if one.quantity is RESPONSE
+            else replace(
+                one, differences=[replace(each, low=-0.5 if each.metric == "p50" else 0.5) for each in one.differences]
+            )
+            for one in distances(study)
+        ]
+        monkeypatch.setattr("iosonar.report.answers.distances", lambda study: unclear)
+        text = did_load_or_storage_change(Asked(study)).text
+    assert text.startswith("Not known: latency did not clearly change from the original, but queue length at p95 ")
+    assert text.endswith("; the load is the same.")
 
 
 def test_an_original_has_the_times_of_the_run(tmp_path: Path) -> None:

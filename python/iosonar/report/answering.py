@@ -61,16 +61,20 @@ def tail_of(count: int) -> tuple[float, str]:
     return share, "the slowest one" if share == 1.0 else f"p{share * 100:g}"
 
 
-def finished(found: Sequence[Answer], is_fake: bool, findings: Sequence[Finding]) -> tuple[Answer, ...]:
+def finished(
+    found: Sequence[Answer], is_fake: bool, findings: Sequence[Finding], homes: Mapping[str, str] | None = None
+) -> tuple[Answer, ...]:
     """Answers without praise of a made-up device, which is neither good nor bad, and without repetition."""
     praise = Severity.NEUTRAL if is_fake else Severity.GOOD
-    once = without_repetition(found, {each.number: each.seen for each in findings})
+    once = without_repetition(found, {each.number: each.seen for each in findings}, homes or {})
     return tuple(replace(each, severity=praise) if each.severity is Severity.GOOD else each for each in once)
 
 
-def without_repetition(found: Sequence[Answer], seen: Mapping[str, str]) -> Iterator[Answer]:
-    """The answers. What was `seen`, by the number of its finding, appears once."""
-    first: dict[str, str] = {}
+def without_repetition(
+    found: Sequence[Answer], seen: Mapping[str, str], homes: Mapping[str, str] | None = None
+) -> Iterator[Answer]:
+    """The answers. What was `seen`, by the number of its finding, appears once: at its home, or where it is first."""
+    first = dict(homes or {})
     for each in found:
         text = seen.get(each.number, "")
         if not text or not each.text.endswith(text):

@@ -29,7 +29,7 @@ from iosonar.report.page import Answer
 from iosonar.study.grades import Grade
 from iosonar.study.judgement import Judgement
 from iosonar.study.of_requests import judgement_of, summary_of
-from iosonar.study.original import distances, original_beside
+from iosonar.study.original import RESPONSE, distances, original_beside
 from iosonar.study.requests import LATENCY, Study
 from iosonar.study.runs import runs_of
 from iosonar.study.steady import steadiness
@@ -44,7 +44,8 @@ CHANGED = ("S02", "S18", "S09")
 """The storage changed during the run."""
 PREPARED = ("S12", "S13", "S15")
 UNWRITTEN, SATURATED = "S12", ("S03", "S17")
-COLLAPSE, LEVELS, DEVICE = "S05", "S01", "S11"
+COLLAPSE, LEVELS, DEVICE, MACHINE = "S05", "S01", "S11", "S23"
+WHICH_DEVICE = "Is one device slower?"
 RATED = (COLLAPSE, "S03", "S17")
 """They know the rate that the storage still completes."""
 REPLAYER = "S20"
@@ -75,6 +76,12 @@ class Asked:
         return next((found[number] for number in numbers if number in found), None)
 
     @property
+    def rated(self) -> Finding | None:
+        """What knows the rate that the storage still completes: a collapse only where more was demanded."""
+        found = self.first(RATED)
+        return found if found and (found.number != COLLAPSE or self.first(SATURATED)) else None
+
+    @property
     def doubt(self) -> str:
         """Why times say nothing about the storage; those of a made-up device are shown all the same."""
         return "" if self.judgement.is_fake else self.judgement.doubt
@@ -84,7 +91,7 @@ def answers(study: Study) -> tuple[Answer, ...]:
     """The answers to all questions, in their order."""
     asked = Asked(study)
     found = [answer(asked) for answer in QUESTIONS]
-    return finished(found, asked.judgement.is_fake, asked.diagnosis.findings)
+    return finished(found, asked.judgement.is_fake, asked.diagnosis.findings, {DEVICE: WHICH_DEVICE})
 
 
 def is_valid(asked: Asked) -> Answer:
@@ -102,8 +109,11 @@ def what_limits(asked: Asked) -> Answer:
     if found := asked.first(LIMITS):
         if found.number == REPLAYER:
             return of_finding(question, found, "Not known. ")
-        all_done = found.number in NO_LIMIT and asked.study.has_demand
-        lead = "No lasting limit: it completed all that was demanded, but slowly. " if all_done else ""
+        lead = ""
+        if asked.study.has_demand and found.number in NO_LIMIT:
+            lead = "No lasting limit: it completed all that was demanded, but slowly. "
+        elif asked.study.has_demand and found.number == COLLAPSE and not asked.rated:
+            lead = "No lasting limit: it completed all that was demanded. "
         return of_finding(question, found, lead)
     if asked.doubt:
         return not_known(question, asked.doubt)
@@ -123,14 +133,16 @@ def from_which_rate(asked: Asked) -> Answer:
     question, study = "From which rate on is it too slow?", asked.study
     if not study.has_demand:
         return Answer(question, Severity.NEUTRAL, "The load demanded no rate: each request waited for earlier ones.")
-    if found := asked.first(RATED):
+    if found := asked.rated:
         text = f"From about {_rate_of(asked, found)} on{_then(asked, found)}."
         return Answer(question, SEVERITIES[found.severity], text, "overview.thrp", found.number)
     if asked.doubt:
         return not_known(question, asked.doubt)
-    peak = f"the highest demand, {units.count(_peak_demand(study))} requests/s in {units.span(study.window_s)}"
+    peak = f"the highest demand, {units.count(_peak_demand(study))} requests/s over {units.span(study.window_s)}"
     if other := asked.first(LIMITS):
-        text = f"No such rate was found up to {peak}. Requests are slow for another reason ({other.number})."
+        text = f"No such rate was found up to {peak}."
+        if other.number != COLLAPSE:
+            text += f" Requests are slow for another reason ({other.number})."
         return Answer(question, Severity.NEUTRAL, text, "overview.thrp")
     return Answer(question, Severity.GOOD, f"No such rate was reached up to {peak}.", "overview.thrp")
 
@@ -199,7 +211,7 @@ def _slowest_level(question: str, found: Finding) -> Answer:
 
 def is_one_device_slow(asked: Asked) -> Answer:
     """The slow one of several devices."""
-    question, devices = "Is one device slower?", len(asked.study.devices)
+    question, devices = WHICH_DEVICE, len(asked.study.devices)
     if found := asked.first((DEVICE,)):
         return of_finding(question, found, "Yes. ")
     if devices < 2:
@@ -236,14 +248,17 @@ def did_load_or_storage_change(asked: Asked) -> Answer:
         return not_known(question, asked.doubt)
     if original_beside(study):
         found = [each for each in distances(study) if each.differences]
-        clear = [each for each in found if any(one.low > 0 or one.high < 0 for one in each.differences)]
+        clear = [(each.quantity, one) for each in found for one in each.differences if one.low > 0 or one.high < 0]
         if not clear:
             return Answer(question, Severity.GOOD, "Neither: the replay cannot be distinguished from its original.")
-        one = clear[0].differences[0]
+        quantity, one = clear[0]
         speedups = {file.option("speedup") or 1 for file in study.files}
         load = "the load is the same" if speedups == {1} else "the load is faster or slower as well (`--speedup`)"
         what = "The storage or the machine" if speedups == {1} else "Not known"
-        text = f"{clear[0].quantity.name} at {one.metric} changed by {units.change_or_factor(one.change)}"
+        text = f"{quantity.name} at {one.metric} changed by {units.change_or_factor(one.change)}"
+        if quantity is not RESPONSE and any(each.quantity is RESPONSE for each in found):
+            text = f"Not known: latency did not clearly change from the original, but {text}"
+            return Answer(question, Severity.NEUTRAL, f"{text}; {load}.")
         return Answer(question, Severity.NEUTRAL, f"{what}: compared with the original, {text}; {load}.")
     if study.has_demand and (saturated := asked.first(SATURATED)):
         text = "Not known: the load demanded more than the storage completed, and requests waited ever longer."
@@ -281,6 +296,8 @@ def how_sure(asked: Asked) -> Answer:
         else f"{runs} files are shown as one run."
     )
     known = percentile_known(study.pooled(LATENCY).count, "requests")
+    if short := asked.first((MACHINE,)):
+        return of_finding(question, short, f"{known}Latencies may be those of the machine that replayed. ")
     return Answer(question, Severity.NEUTRAL, f"{known}{variation}")
 
 
@@ -292,7 +309,8 @@ def what_next(asked: Asked) -> Answer:
         # A remedy may give its reason after a colon, and one colon is enough.
         words = _first(remedies[0]).replace(": ", "; ", 1)
         return Answer(question, Severity.NEUTRAL, f"Make the replay faithful: {words}.")
-    found = (asked.first(LIMITS), asked.first(SLOW), *asked.diagnosis.findings)
+    # Where the machine may be the cause, advice about the storage comes later.
+    found = (asked.first((MACHINE,)), asked.first(LIMITS), asked.first(SLOW), *asked.diagnosis.findings)
     worth = next((each for each in found if each and each.advice and each.severity is not Weight.INFO), None)
     if worth:
         return Answer(question, Severity.NEUTRAL, worth.advice[0], number=worth.number)

@@ -53,7 +53,9 @@ class SlowDevice:
     @property
     def sentence(self) -> str:
         """What was found, without a full stop; the interval of the ratio is part of it."""
-        whose = "that of the other device" if self.others == 1 else f"the median of the {self.others} others"
+        whose = (
+            "that of the other device" if self.others == 1 else f"the median {self.metric} of the {self.others} others"
+        )
         bounds = f"{units.number(self.low, 2)} … {units.number(self.high, 2)}"
         return (
             f"{self.name}: its {self.metric} latency, {units.span(self.own_ns / 1e9)}, is "

@@ -24,8 +24,9 @@ from iosonar.campaign.report.found import Found
 from iosonar.campaign.report.results import LeafResult
 from iosonar.figures.model import Severity
 from iosonar.report.answering import FAR, not_known
-from iosonar.report.answers import CACHE, LIMITS, PREPARED, RATED, REPLAYER, SLOW
+from iosonar.report.answers import CACHE, COLLAPSE, LIMITS, PREPARED, RATED, REPLAYER, SATURATED, SLOW
 from iosonar.report.page import Answer
+from iosonar.text import plain
 
 
 def what_limits(asked: Asked) -> Answer:
@@ -60,14 +61,16 @@ def from_which_rate(asked: Asked) -> Answer:
         return not_known(question, asked.doubt)
     most = max(timed, key=lambda leaf: leaf.metrics.get("iops", 0.0))
     rate = units.count(most.metrics.get("iops", math.nan))
-    text = f"No such rate was reached. The highest rate of a leaf was {rate} requests/s, in {most.name}."
+    text = f"No such rate was reached. The highest rate of a leaf was {rate} requests/s, in `{plain(most.name)}`."
     limited = asked.findings.first(LIMITS)
     return Answer(question, Severity.NEUTRAL if limited else asked.good, text)
 
 
 def _rated(leaf: LeafResult) -> list[Found]:
-    """The findings that know a rate, the one that knows it best first."""
-    return sorted((each for each in leaf.findings if each.number in RATED), key=lambda each: RATED.index(each.number))
+    """The findings that know a rate, the one that knows it best first; a collapse only where more was demanded."""
+    is_saturated = any(each.number in SATURATED for each in leaf.findings)
+    rated = [each for each in leaf.findings if each.number in RATED and (is_saturated or each.number != COLLAPSE)]
+    return sorted(rated, key=lambda each: RATED.index(each.number))
 
 
 def which_are_slow(asked: Asked) -> Answer:

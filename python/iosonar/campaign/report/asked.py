@@ -196,6 +196,8 @@ def _repetitions(analysis: Analysis) -> str:
     if not combinations:
         return f"{units.counted(len(analysis.used), 'leaf', 'leaves')}, nothing varied."
     low, high = min(combinations.values()), max(combinations.values())
+    if high == 1 and analysis.left_out:
+        return "No combination of levels has more than one valid leaf."
     if high == 1:
         return "Each combination of levels ran once."
     times = f"{low} times" if low == high else f"{low} to {high} times"

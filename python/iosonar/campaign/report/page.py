@@ -170,17 +170,18 @@ def _lead(analysis: Analysis) -> str:
         for name, factor in zip(factor_names(analysis), analysis.factors.reported, strict=True)
     ]
     done = sum(leaf.done for leaf in analysis.leaves)
-    varied = f" Varied: {'; '.join(factors)}." if factors else ""
+    where = f" in the {len(analysis.used)} valid ones" if analysis.left_out else ""
+    varied = f" Varied{where}: {'; '.join(factors)}." if factors else ""
     return f"{done} of {len(analysis.leaves)} leaves have a result.{varied}"
 
 
 def _tiles(analysis: Analysis) -> Iterator[Tile]:
     main = analysis.headline
-    # A large number is believed: none stands above times that say nothing.
-    if main is None or analysis.doubt:
+    # A large number is believed: none stands above times that say nothing, or that nothing was repeated for.
+    if main is None or analysis.doubt or not main.freedom:
         return
     for effect in main.effects[:6]:
-        interval = f"{units.change(effect.low)} … {units.change(effect.high)}" if main.freedom else "too few leaves"
+        interval = f"{units.change(effect.low)} … {units.change(effect.high)}"
         if effect.mixed:
             interval = "no verdict: options differ"
         levels = plain(f"{effect.to_level} against {effect.from_level}")

@@ -161,7 +161,8 @@ DETECTOR = Detector[Study](
     "Where "
     "requests go to all of them, as in a RAID, the slowest one decides.",
     (
-        "Read its SMART or NVMe log for errors, temperature and wear, and compare model, firmware and link speed.",
+        "Read its SMART or NVMe log for errors, temperature and wear, and compare model, firmware, link speed and "
+        "limits of its rate (io.max, QoS).",
         "Swap it with another place: if the slowness stays, it is the slot, the cable or the path.",
     ),
     find,
