@@ -45,8 +45,10 @@ def reads(count: int = 1500) -> list[dict[str, Any]]:
     return [read(n * MS, "/data/film", n << 17, 1 << 17, duration_ns=100_000 + n % 7 * 1000) for n in range(count)]
 
 
-def replay_of(path: Path, slower: float = 1.0, late_us: float = 0, wrong: int = 0, **run: Any) -> Path:
-    """A replay of `reads`; delays of calls that wait for earlier ones grow to `late_us`."""
+def replay_of(
+    path: Path, slower: float = 1.0, late_us: float = 0, wrong: int = 0, slow: float = 1.0, **run: Any
+) -> Path:
+    """A replay of `reads`; delays of calls that wait for earlier ones grow to `late_us`; each 20th call is `slow`."""
     rows = []
     for n, each in enumerate(reads()):
         wait = late_us * n / 1500
@@ -64,7 +66,13 @@ def replay_of(path: Path, slower: float = 1.0, late_us: float = 0, wrong: int = 
             expected_duration_ns=each["duration_ns"],
             outcome="fewer" if n < wrong else "same",
         )
-        rows.append(row | {"completed_ns": row["issued_ns"] + round(each["duration_ns"] * slower)})
+        rows.append(
+            row
+            | {
+                "completed_ns": row["issued_ns"]
+                + round(each["duration_ns"] * (slow if slow > 1 and n % 20 == 0 else slower))
+            }
+        )
     return write_calls_run(path / "a.calls-run.parquet", rows, run={"options": {"timing": "exact"}} | run)
 
 
@@ -88,6 +96,13 @@ def test_the_worst_waste_answers_what_takes_the_time(study: Any, tmp_path: Path)
     assert found["time"].diagram == "response.sync"
     assert found["next"].text == "Put several rows into a transaction, or several records into a write, and sync once."
     assert found["slow"].text.startswith("The syncs take longest: the median is 3 ms")
+
+
+def test_a_change_of_slow_calls_alone_is_a_change(study: Any, tmp_path: Path) -> None:
+    found = by_question(study(replay_of(tmp_path, slow=4.0)))["changed"]
+    assert "slower than in the original; the 99th percentile is 42" in found.text
+    found = by_question(study(replay_of(tmp_path, slow=1.5)))["changed"]
+    assert found.text.startswith("Neither: ") and "the median is 103 µs" in found.text
 
 
 def test_a_replay_that_keeps_up_is_fast_enough(study: Any, tmp_path: Path) -> None:

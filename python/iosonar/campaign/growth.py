@@ -69,7 +69,7 @@ class Growth:
 
     def _copy(self, name: str) -> None:
         for remote, target in self._journals[name].items():
-            # The campaign itself notices lost hosts; the next copy goes on where this one ended.
+            # The campaign itself reports lost hosts; the next copy goes on where this one ended.
             with contextlib.suppress(UserError, OSError, zlib.error):
                 self._hosts.get(name).grow(remote, target)
 

@@ -34,6 +34,9 @@ WASTE = ("F02", "F01", "F06", "F03", "F11", "F05", "F10", "F04", "F09", "F08", "
 """What takes time that a program or an administrator can save: what usually costs most first."""
 CHANGED = 0.2
 """A median that differs by less is the same: two runs of one program differ by as much."""
+SLOW_CHANGED = 1.0
+"""Of the 99th percentile, which varies more."""
+ENOUGH_FOR_P99 = 1000
 SAME_SERIES = 100
 """The fewest calls of a kind to compare."""
 DOING = {
@@ -240,11 +243,18 @@ def did_something_change(asked: Asked) -> Answer:
     here, there = side.pooled_response, pooled(list(side.original_response.values()))
     if not (here.count and there.count):
         return Answer(question, Severity.NEUTRAL, "Not known: the original has no durations.")
-    factor = here.quantile(0.5) / there.quantile(0.5) if there.quantile(0.5) else 1.0
-    times = f"the median is {units.span(here.quantile(0.5) / 1e9)} against {units.span(there.quantile(0.5) / 1e9)}"
-    if abs(factor - 1) < CHANGED:
+    looked_at = [(0.5, "median", CHANGED)]
+    if min(here.count, there.count) >= ENOUGH_FOR_P99:
+        looked_at.append((0.99, "99th percentile", SLOW_CHANGED))
+    # The first that changed, else the median.
+    for share, name, least in reversed(looked_at):
+        one, other = here.quantile(share), there.quantile(share)
+        times = f"the {name} is {units.span(one / 1e9)} against {units.span(other / 1e9)}"
+        if min(one, other) and max(one, other) / min(one, other) - 1 >= least:
+            word = "slower" if one > other else "faster"
+            break
+    else:
         return Answer(question, Severity.GOOD, f"Neither: the calls are the same, and {times}.", "response.call")
-    word = "slower" if factor > 1 else "faster"
     text = f"The storage or the machine: the calls are the same, but {word} than in the original; {times}."
     return Answer(question, Severity.NEUTRAL, text, "response.call")
 
