@@ -15,6 +15,7 @@
 //! | a load, a result or a journal of iosonar ([`content`]), also in a backing file | reading it |
 //! | a file with other data, unless forced | reading it |
 
+use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::ops::Range;
 use std::process::{Command, Stdio};
@@ -240,7 +241,11 @@ pub fn signatures(handle: &Handle) -> std::result::Result<Vec<String>, String> {
     // wipefs inherits the descriptor, because the path may have changed.
     const INHERITED: &str = "/proc/self/fd/0";
     let pin = handle.pin().try_clone().map_err(|e| e.to_string())?;
+    // On Debian, these directories are not in the PATH of a user other than root.
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = [path, "/usr/sbin:/sbin".into()].join(OsStr::new(":"));
     let output = Command::new("wipefs")
+        .env("PATH", path)
         .args(["--no-act", "--json", "--output", "TYPE,LABEL", INHERITED])
         .stdin(Stdio::from(pin))
         .output()

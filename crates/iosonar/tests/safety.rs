@@ -91,6 +91,10 @@ fn swap_is_refused() {
     let (bench, device) = (bench(), LoopDevice::new(16 * MIB));
     run("mkswap", &["-q".as_ref(), words(device.path())]);
     assert_refused_once(&bench, device.path(), &[], &["contains swap", "--force", "wipefs"]);
+    // The PATH of a user other than root.
+    let mut command = bench.command(&bench.path("a.load"), device.path(), &[]);
+    let output = command.env("PATH", "/usr/local/bin:/usr/bin:/bin").output().unwrap();
+    Finished::of(output, bench.path("r.replay.parquet")).refused(&["contains swap"]);
     run("swapon", &[words(device.path())]);
     let _undo = Undo("swapoff", vec![device.path().to_owned()]);
     assert_refused(&bench, device.path(), &["in use as swap"]);
