@@ -63,13 +63,12 @@ def build(connection: duckdb.DuckDBPyConnection, directory: Path, *, is_load: bo
         high_ns=about["high_ns"],
         top=about["top"],
     )
-    # In parts, since each makes copies.
-    parts = [slice(first, first + BLOCK * 1024) for first in range(0, rows, BLOCK * 1024)]
-    np.save(
-        directory / "last_end.npy",
-        np.concatenate([last_ends(requests.begin[part], requests.latency[part]) for part in parts]),
-    )
-    maps.release()
+    last = []
+    for first in range(0, rows, BLOCK * 1024):
+        part = slice(first, first + BLOCK * 1024)
+        last.append(last_ends(requests.begin[part], requests.latency[part]))
+        maps.release()
+    np.save(directory / "last_end.npy", np.concatenate(last))
     levels: dict[str, list[int]] = {}
     for number, measure in enumerate(MEASURES):
         progress("rasters", number / len(MEASURES))
