@@ -133,6 +133,10 @@ bench-files: build $(VENV)/libraries ## measure recording and replay of calls to
 	python3 bench/files_replay.py --iosonar $(BUILT) --make $(dir $(BUILT))examples/make_calls
 	$(BIN)/python bench/files_paper.py --iosonar $(BUILT)
 
+.PHONY: bench-build
+bench-build: system-for-record ## measure a build from nothing, and the size of its binary
+	python3 bench/first_build.py
+
 .PHONY: bench-report
 bench-report: system-for-test $(VENV)/tools $(VENV)/program-quick ## measure the cost of reports, and the memory of all commands
 	$(BIN)/python bench/report.py --report $(BIN)/iosonar-report
