@@ -9,13 +9,10 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
 
+from iosonar.campaign.hosts import LOCALHOST, Hosts
 from iosonar.campaign.program import own_program
 from iosonar.errors import UserError
-
-if TYPE_CHECKING:
-    from iosonar.campaign.hosts import Hosts
 
 EVERY_S = 10.0
 """How often what has been added to a journal is copied from its host."""
@@ -39,7 +36,9 @@ class Growth:
         self._hosts = hosts
         self._journals = journals
         self._ended = threading.Event()
-        self._threads = [threading.Thread(target=self._copy_often, args=(name,), daemon=True) for name in journals]
+        # If this machine is lost, so is a copy on it.
+        others = [name for name in journals if name != LOCALHOST]
+        self._threads = [threading.Thread(target=self._copy_often, args=(name,), daemon=True) for name in others]
 
     def __enter__(self) -> Growth:
         for thread in self._threads:

@@ -176,9 +176,9 @@ verb_get() {
     esac
 }
 
-# growth PATH FROM: prints what follows that many bytes, compressed; nothing if there is no file.
+# growth PATH FROM: prints what follows that many bytes, compressed; nothing if there is no file. A replay runs beside it.
 verb_growth() {
-    if [ -f "$1" ]; then tail -c "+$(($2 + 1))" "$1" | gzip -1 -c; fi
+    if [ -f "$1" ]; then nice -n 19 tail -c "+$(($2 + 1))" "$1" | nice -n 19 gzip -1 -c; fi
 }
 
 # expand PATTERN: prints the paths that match, each with a NUL.
