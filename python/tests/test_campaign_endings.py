@@ -76,7 +76,7 @@ def test_a_leaf_ended_by_a_signal_says_who_sent_it_and_when(
     reason = campaign.state("a").reason
     assert words in reason and "exit code" not in reason, done.stderr
     assert " s of 60 s" in reason and "not by the campaign" in reason
-    if number == signal.SIGKILL:
+    if signal_to == "replay":
         (kept,) = (campaign.top / "a/failed-1.old").iterdir()
         assert pq.read_table(kept).num_rows > 0, "what was measured until then"
         assert any("until then is in failed-1.old/" in note for note in campaign.state("a").notes)

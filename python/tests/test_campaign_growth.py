@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -76,3 +77,7 @@ def test_a_lost_host_leaves_what_it_had_measured(tmp_path: Path, emulated: Emula
     assert "no connection for 1 s" in campaign.state("a").reason
     kept = list((campaign.top / "a/failed-1.old").iterdir())
     assert len(kept) == 2 and all(pq.read_table(path).num_rows > 100 for path in kept)
+    # Only the replay on the host that still answers could write its result itself.
+    footers = [pq.read_metadata(path).metadata or {} for path in sorted(kept)]
+    statistics = [json.loads(footer[b"iosonar"])["run"]["statistics"] for footer in footers]
+    assert [bool(each.get("usage")) for each in statistics] == [True, False]

@@ -28,6 +28,11 @@ def local_journal(leaf: Path, output: str) -> Path:
     return leaf / f".{output}{JOURNAL}"
 
 
+def in_parquet(output: str) -> str:
+    """The name of the result of an instance with that output, before it is converted."""
+    return f"{output.removesuffix('.gz').removesuffix('.parquet')}.parquet"
+
+
 class Growth:
     """Copies journals while replays run; after an error, once more what the hosts have that still answer."""
 
@@ -47,20 +52,21 @@ class Growth:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._ended.set()
-        timeout = self._hosts.reconnect_timeout
-        if kind:
-            # What cannot be reached now was waited for.
-            self._hosts.reconnect_timeout = 0
-        for thread in self._threads:
-            thread.join()
-        if kind:
+        if not kind:
+            self._join(self._threads)
+            return
+        # What cannot be reached now was waited for.
+        with self._hosts.without_waiting():
+            self._join(self._threads)
             last = [threading.Thread(target=self._copy, args=(name,), daemon=True) for name in self._journals]
             for thread in last:
                 thread.start()
-            for thread in last:
-                thread.join()
-            if kind is not KeyboardInterrupt:
-                self._hosts.reconnect_timeout = timeout
+            self._join(last)
+
+    @staticmethod
+    def _join(threads: list[threading.Thread]) -> None:
+        for thread in threads:
+            thread.join()
 
     def _copy_often(self, name: str) -> None:
         while not self._ended.wait(EVERY_S):
@@ -77,8 +83,7 @@ def keep(leaf: Path, into: Path) -> list[Path]:
     """Makes incomplete results of the journals that were copied; returns them."""
     kept = []
     for journal in sorted(leaf.glob(f".*{JOURNAL}")):
-        name = journal.name.removeprefix(".").removesuffix(JOURNAL).removesuffix(".gz").removesuffix(".parquet")
-        target = into / f"{name}.parquet"
+        target = into / in_parquet(journal.name.removeprefix(".").removesuffix(JOURNAL))
         if journal.stat().st_size:
             into.mkdir(exist_ok=True)
             words = [str(each) for each in (own_program(), "recover", journal, "--output", target)]

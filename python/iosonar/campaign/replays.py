@@ -48,6 +48,9 @@ RESULT = ".replay.parquet"
 START = ".start"
 """Suffixes of the files of an instance on its host."""
 
+COLLECTED = ".collected"
+"""The suffix of a result that was fetched, in the leaf's directory."""
+
 PREPARED = "-prepare"
 """The suffix of the command that prepares the root of an instance."""
 
@@ -240,10 +243,32 @@ class Replays:
             self._each(lambda name: self._set_start(name, clocks[name], start_ns), self.host_names)
             with Growth(self.hosts, self._journals()):
                 self._wait(runs, watch, has_ended)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                self.hosts.reconnect_timeout = 0
             self._each(self._kill, range(len(self.instances)))
+            if not isinstance(error, LateStartError):
+                self._fetch_cut()
             raise
         return runs, start_ns
+
+    def _fetch_cut(self) -> None:
+        """Fetches what the instances of a leaf that failed have written until they were ended."""
+
+        def fetch(index: int) -> None:
+            with contextlib.suppress(UserError):
+                self._fetch(index)
+
+        with self.hosts.without_waiting():
+            self._each(fetch, [index for index, state in enumerate(self.states) if state.began])
+
+    def _fetch(self, index: int) -> Path:
+        """Fetches a result, which replaces the copy of its journal."""
+        instance = self.instances[index]
+        host, collected = self.hosts.get(instance.host), self._collected(instance)
+        host.get(self._remote(host, index, self._result), collected)
+        local_journal(self.leaf, instance.output).unlink(missing_ok=True)
+        return collected
 
     def _journals(self) -> dict[str, dict[str, Path]]:
         """The journals on each host, and their copies here, which are empty at the start."""
@@ -276,7 +301,7 @@ class Replays:
             collected.unlink()
 
     def _collected(self, instance: Instance) -> Path:
-        return self.leaf / f".{instance.output}.collected"
+        return self.leaf / f".{instance.output}{COLLECTED}"
 
     @property
     def _result(self) -> str:
@@ -387,11 +412,7 @@ class Replays:
             raise UserError(f"{failed[0].host}:{failed[0].device}: {failed[0].reason}{more}")
 
     def _collect(self, index: int, run: DetachedRun, start_ns: int | None) -> None:
-        instance, state = self.instances[index], self.states[index]
-        host = self.hosts.get(instance.host)
-        collected = self._collected(instance)
-        host.get(self._remote(host, index, self._result), collected)
-        local_journal(self.leaf, instance.output).unlink(missing_ok=True)
+        state, collected = self.states[index], self._fetch(index)
         with contextlib.suppress(ValueError):
             state.summary = json.loads(run.out())
         state.state = "done"

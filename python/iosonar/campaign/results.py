@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from iosonar.campaign import growth, state
-from iosonar.campaign.replays import part
+from iosonar.campaign.replays import COLLECTED, part
 from iosonar.errors import UserError
 
 
@@ -27,6 +27,9 @@ def keep_partial_results(directory: Path, attempt: int) -> list[Path]:
     for path in sorted(directory.glob(".*.part")):
         into.mkdir(exist_ok=True)
         kept.append(path.replace(into / path.name.removeprefix(".").removesuffix(".part")))
-    for path in [*directory.glob(".*.collected"), *directory.glob(".*.part.replay.gz")]:
+    for path in sorted(directory.glob(f".*{COLLECTED}")):
+        into.mkdir(exist_ok=True)
+        kept.append(path.replace(into / growth.in_parquet(path.name.removeprefix(".").removesuffix(COLLECTED))))
+    for path in directory.glob(".*.part.replay.gz"):
         path.unlink(missing_ok=True)
     return kept

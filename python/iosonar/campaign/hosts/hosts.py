@@ -7,7 +7,8 @@ import secrets
 import shlex
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -89,6 +90,15 @@ class Hosts:
             self._reconnect_timeout = seconds
             for host in self._hosts.values():
                 host.reconnect_timeout = seconds
+
+    @contextmanager
+    def without_waiting(self) -> Iterator[None]:
+        """Within it, no call waits for a host that cannot be reached."""
+        timeout, self.reconnect_timeout = self.reconnect_timeout, 0
+        try:
+            yield
+        finally:
+            self.reconnect_timeout = timeout
 
     def get(self, name: str) -> ShellHost:
         """The host of this name; it is connected on first use. An impossible name is an error."""
