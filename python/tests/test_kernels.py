@@ -161,7 +161,7 @@ def agree(table: ir.Table, name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_kernels_agree_with_expressions_at_random(
     name: str, seed: int, rows: int, engine: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("iosonar.quantities.density.SORTED_AT_ONCE", 30_000)
+    monkeypatch.setattr("iosonar.quantities.density.MAX_SORTED", 30_000)
     assert agree(at_random(engine, seed, rows), name, monkeypatch)
 
 

@@ -17,8 +17,8 @@ from iosonar.cli.defaults import defaults
 from iosonar.cli.signals import handling_signals, raising_signals
 from iosonar.cli.style import Style
 from iosonar.errors import UsageError, UserError
-from iosonar.gc_tuning import collect_rarely
 from iosonar.text import lines, plain, shown
+from iosonar.tuning import tune
 
 if TYPE_CHECKING:
     from iosonar.report.output_options import DiagramFiles
@@ -134,7 +134,7 @@ def guarded(name: str, work: Callable[[], None], *, undoes: bool = False) -> Non
         if hasattr(stream, "reconfigure"):
             # For encodings without Greek letters and dashes.
             stream.reconfigure(errors="backslashreplace")
-    collect_rarely()
+    tune()
     with raising_signals() if undoes else handling_signals(name):
         try:
             check_version()

@@ -9,7 +9,7 @@ Units: positions on an axis are in the unit of that axis (`Axis.unit`): times in
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 
 import numpy as np
@@ -204,6 +204,17 @@ class Rule:
 
 
 Layer = Cloud | Line | Steps | Rule
+
+
+def emptied(layer: Layer) -> Layer:
+    """A layer without the numbers of its cloud or its steps."""
+    if isinstance(layer, Cloud):
+        parts = tuple(
+            replace(part, columns=part.columns[:0].copy(), rows=part.rows[:0].copy(), counts=part.counts[:0].copy())
+            for part in layer.parts
+        )
+        return replace(layer, parts=parts)
+    return replace(layer, edges=layer.edges[:1].copy(), y=layer.y[:0].copy()) if isinstance(layer, Steps) else layer
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ import pickle
 import sys
 from contextlib import suppress
 
-from iosonar.gc_tuning import collect_rarely
+from iosonar.tuning import tune
 
 
 def serve(pipes: list[tuple[int, int]], suffix: str) -> None:
     """Answers calls until the input ends; `suffix` is the type of most pictures."""
     from iosonar.figures.drawing import prepare
 
-    collect_rarely()
+    tune()
     prepare(suffix)
     # Output printed by libraries must not mix with that of the program.
     sys.stdout = sys.stderr

@@ -25,6 +25,8 @@ MAX_PLACES = 4_000_000
 NEAR = 1e-6
 """How near to an integer the last bit of a logarithm could matter; it is much smaller."""
 
+LOG10_E = 1 / math.log(10)
+
 KINDS: dict[str, type[Any]] = {
     "bool": np.bool_,
     "int8": np.int8,
@@ -93,10 +95,10 @@ def wider(values: NDArray[Any], rows: int, nothing: float = 0) -> NDArray[Any]:
 def steps_of_log10(value: NDArray[np.float64], low: float, scale: float) -> NDArray[np.float64]:
     """`floor((log10(value) − low) × scale)`, of positive values, exactly as the engine computes it.
 
-    The logarithms of NumPy differ from those of the C library, which the engine uses, in the last bit of some values.
-    That matters only beside an integer.
+    The logarithms of NumPy differ from those of the C library, which the engine uses, in the last bits of some values.
+    That matters only beside an integer. The natural logarithm takes a fraction of the time.
     """
-    place = (np.log10(value) - low) * scale
+    place = (np.log(value) * LOG10_E - low) * scale
     found: NDArray[np.float64] = np.floor(place)
     unsure = np.flatnonzero(np.abs(place - np.rint(place)) < NEAR)
     if len(unsure):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from iosonar.quantities.batches import array_of, batches, steps_of_log10, wider
 from iosonar.quantities.series import series_of
+from iosonar.quantities.threads import in_threads
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
 MAX_DENSE = 1_000_000
 """The most cells of a grid that are counted in an array of all; those of more are sorted."""
 
-SORTED_AT_ONCE = 12_000_000
-"""Points sorted at once: sorting 4 bytes each takes less time than merging parts."""
+MAX_SORTED = 12_000_000
+"""So many points are sorted; if there are more, an array of all cells takes less memory, and no more time."""
+
+MAX_CELLS = 1 << 27
+"""The most cells of such an array, in half a GiB."""
 
 _Counts = tuple[NDArray[Any], NDArray[np.int64]]
 """Cells in ascending order, and the number of points in each."""
@@ -79,7 +83,7 @@ def density(table: ir.Table, x: ir.NumericColumn, y: ir.NumericColumn, across: C
     counted = table.filter(x.notnull() & y.notnull())
     points = batches(counted.select(series=series_of(table), x=x.cast("float64"), y=y.cast("float64")))
     if points is not None:
-        cells = ((series, across.places(x) * up.count + up.places(y)) for series, x, y in points)
+        cells = in_threads(lambda rows: (rows[0], across.places(rows[1]) * up.count + up.places(rows[2])), points)
         size = across.count * up.count
         return _split(*(_dense(cells, size) if size <= MAX_DENSE else _sorted(cells, size)), across, up)
     grouped = counted.group_by(series=series_of(table), column=across.of(x), row=up.of(y)).aggregate(n=counted.count())
@@ -91,36 +95,32 @@ def density(table: ir.Table, x: ir.NumericColumn, y: ir.NumericColumn, across: C
     }
 
 
-def _dense(cells: Iterator[tuple[NDArray[Any], NDArray[np.int64]]], size: int) -> _Counts:
-    """The number of points in each cell; the cells of series n begin at n × `size`."""
-    counts = np.zeros((0, size), np.int64)
+def _dense(
+    cells: Iterator[tuple[NDArray[Any], NDArray[np.int64]]], size: int, counts: NDArray[np.uint32] | None = None
+) -> _Counts:
+    """The number of points in each cell, added to `counts`; the cells of series n begin at n × `size`."""
+    counts, one = np.zeros((0, size), np.uint32) if counts is None else counts, np.uint32(1)
     for series, cell in cells:
         counts = wider(counts, int(series.max()) + 1)
-        np.add.at(counts.reshape(-1), series * np.int64(size) + cell, 1)
+        np.add.at(counts.reshape(-1), series * np.int64(size) + cell, one)
     found = np.flatnonzero(counts)
-    return found, counts.reshape(-1)[found]
+    return found, counts.reshape(-1)[found].astype(np.int64)
 
 
 def _sorted(cells: Iterator[tuple[NDArray[Any], NDArray[np.int64]]], size: int) -> _Counts:
-    """The same for grids with too many cells for an array of all."""
-    parts: list[_Counts] = []
+    """The same for few points: those of a grid with more cells than them are sorted."""
     waiting: list[NDArray[Any]] = []
-    points = 0
+    points, known = 0, 0
     for series, cell in cells:
-        fits = (int(series.max()) + 1) * size <= 1 << 32
-        waiting.append((series * np.int64(size) + cell).astype(np.uint32 if fits else np.int64))
+        known = max(known, int(series.max()) + 1)
+        waiting.append((series * np.int64(size) + cell).astype(np.uint32 if known * size <= 1 << 32 else np.int64))
         points += len(cell)
-        if points >= SORTED_AT_ONCE:
-            parts.append(_run_lengths(waiting))
-            points = 0
-    parts.append(_run_lengths(waiting))
-    if len(parts) == 1:
-        return parts[0]
-    every, counts = (np.concatenate(each) for each in zip(*parts, strict=True))
-    order = np.argsort(every, kind="stable")
-    every = every[order]
-    first = _firsts(every)
-    return every[first], np.add.reduceat(counts[order], first)
+        if points >= MAX_SORTED and known * size <= MAX_CELLS:
+            found, many = _run_lengths(waiting)
+            counts = np.zeros((known, size), np.uint32)
+            counts.reshape(-1)[found] = many
+            return _dense(cells, size, counts)
+    return _run_lengths(waiting)
 
 
 def _run_lengths(waiting: list[NDArray[Any]]) -> _Counts:
@@ -129,7 +129,10 @@ def _run_lengths(waiting: list[NDArray[Any]]) -> _Counts:
     waiting.clear()
     every.sort()
     first = _firsts(every)
-    return every[first], np.diff(first, append=len(every))
+    counts = np.empty(len(first), np.int64)
+    np.subtract(first[1:], first[:-1], out=counts[:-1])
+    counts[-1:] = len(every) - first[-1:]
+    return every[first], counts
 
 
 def _firsts(every: NDArray[Any]) -> NDArray[np.int64]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iosonar.diagrams import Diagram
+from iosonar.figures.model import Empty, Figure
 from iosonar.report.output_options import DiagramFiles, OutputOptions, ReportFormat
 from iosonar.report.pictures import PictureSet, write_data, write_figures
 from iosonar.report.provenance import inputs_of, refuse_others, write_claimed
@@ -37,13 +39,23 @@ def _write_page(
 ) -> Iterator[DiagramFiles]:
     from iosonar.report.page import with_conditions, write_page
 
-    page = with_conditions(build(study, diagrams), options.judged)
+    data: dict[str, tuple[Path, ...]] = {}
+
+    def with_data(diagram: Diagram[Any], study: BaseStudy) -> Figure | Empty:
+        """Builds a diagram, and writes its numbers, as the page drops them."""
+        figure = diagram.build(study)
+        if isinstance(figure, Figure):
+            data[figure.name] = tuple(write_data(study.stem, figure, options))
+        return figure
+
+    drawn = [replace(diagram, builder=partial(with_data, diagram)) for diagram in diagrams]
+    page = with_conditions(build(study, drawn), options.judged)
     path = options.directory / f"{study.stem}.{study.page}.html"
     write_claimed(path, options, lambda unfinished: write_page(page, unfinished, options.theme))
     yield DiagramFiles("page", (path,))
     for section in page.sections:
         for figure in section.figures:
-            if paths := tuple(write_data(study.stem, figure, options)):
+            if paths := data[figure.name]:
                 yield DiagramFiles(figure.name, paths)
     for empty in page.empty:
         yield DiagramFiles(empty.name, (), empty.reason)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from iosonar import units
 from iosonar.diagrams import Diagram
 from iosonar.figures.for_page import described
-from iosonar.figures.model import Empty, Figure
+from iosonar.figures.model import Empty, Figure, emptied
 from iosonar.progress import step
 from iosonar.quantities.distribution import Distribution
 from iosonar.quantities.percentiles import IN_TABLES, name_of
@@ -69,8 +69,10 @@ def page_of(
             if isinstance(figure, Empty):
                 empty.append(figure)
             else:
-                figures[section_of(diagram)].append(figure)
                 packed[figure.name] = packing.submit(described, figure)
+                # Clouds of 100 million requests have 2 GiB, packed some MB.
+                figure = replace(figure, layers=tuple(map(emptied, figure.layers)))
+                figures[section_of(diagram)].append(figure)
     place = {name: number for number, name in enumerate(story)}
     for found in figures.values():
         found.sort(key=lambda figure: place.get(figure.name, len(place)))

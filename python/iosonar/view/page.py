@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 from iosonar import units
 from iosonar.diagrams.notes import stamps
 from iosonar.errors import UserError
 from iosonar.figures.for_page import in_two_parts
-from iosonar.figures.model import Cloud, Figure, NoteKind, Severity, Steps
+from iosonar.figures.model import Figure, NoteKind, Severity, emptied
 from iosonar.figures.palette import Theme
 from iosonar.report.page import Banner, Page, Section, Served, Summary, render
 from iosonar.view.figures import Figures
@@ -106,7 +105,7 @@ class View:
         """A diagram with its axes, its series and its legend, and no numbers."""
         (x, y), whole = self.figures.axes(name), self.figures.whole(name)
         self.figures.index.release()
-        layers = tuple(_emptied(layer) for layer in whole.layers)
+        layers = tuple(emptied(layer) for layer in whole.layers)
         notes = tuple(note for note in stamps(self.table.file) if note.kind is NoteKind.STAMP) if self.table else ()
         return replace(whole, x=x, y=y, layers=layers, notes=notes)
 
@@ -175,15 +174,6 @@ class View:
         if name not in self.figures.names:
             raise UserError("there is no such diagram")
         return name
-
-
-def _emptied(layer: Any) -> Any:
-    if isinstance(layer, Cloud):
-        parts = tuple(
-            replace(part, columns=part.columns[:0], rows=part.rows[:0], counts=part.counts[:0]) for part in layer.parts
-        )
-        return replace(layer, parts=parts)
-    return replace(layer, edges=layer.edges[:1], y=layer.y[:0]) if isinstance(layer, Steps) else layer
 
 
 def _number(query: Mapping[str, str], name: str, below: int) -> int:
