@@ -151,8 +151,7 @@ scale: system-for-test $(VENV)/spark $(VENV)/program-quick ## measure clocks of 
 	$(BIN)/python bench/clock.py
 	$(BIN)/python bench/agents.py
 	$(BIN)/python bench/rows.py 10000000
-	$(BIN)/python bench/rows.py 100000000
-	$(BIN)/python bench/rows.py 1000000000 --copies 10 --engines duckdb
+	$(BIN)/python bench/rows.py 100000000 --copies 10
 
 .PHONY: lint dependencies
 lint: system-for-test $(VENV)/tools dependencies
@@ -310,6 +309,11 @@ packages: wheel ## make deb and rpm packages, the list of what is in them, and c
 packages-test: ## install, run and remove the packages in dist/ in a new Debian below target/, as root
 	tools/system.sh packages-test
 	tools/packages_test.sh
+
+.PHONY: image-test
+image-test: ## build and run the images of what is in dist/, as root
+	tools/system.sh image-test
+	tools/image_test.sh
 
 EXAMPLE_LOADS := python/iosonar/campaign/example-load/artificial
 

@@ -54,6 +54,8 @@ packages rpmbuild             rpm            rpm-build       rpm-build      rpm-
 packages-test debootstrap     debootstrap    debootstrap     debootstrap    debootstrap
 packages-test rpm             rpm            rpm             rpm            rpm-tools
 packages-test lintian         lintian        lintian         lintian        lintian
+image-test debootstrap        debootstrap    debootstrap     debootstrap    debootstrap
+image-test buildah            buildah        buildah         buildah        buildah
 emulated qemu-system-x86_64   qemu-system-x86 qemu-system-x86-core qemu-x86 qemu-system-x86
 emulated a_kernel_with_iscsi  linux-image-amd64 kernel-modules-extra kernel-default linux
 emulated busybox              busybox-static busybox         busybox-static busybox
