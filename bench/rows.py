@@ -7,8 +7,8 @@ It makes a directory of Parquet files by host and device, opens it on each engin
 summary and the verdict with all checks, and prints the time, the most memory that the process had resident, and
 whether the answers are equal. The directory is removed at the end. Spark needs the extra `spark` and Java.
 
-With `--copies N`, the rows are made once and stand under N times as many hosts, as hard links: so many rows are counted
-and computed, but the disk holds, and the page cache keeps, an N-th of them.
+With `--copies N`, the same files then stand under N times as many hosts, as hard links, for the first engine: so many
+rows are counted and computed, but the disk holds, and the page cache keeps, an N-th of them.
 """
 
 from __future__ import annotations
@@ -33,25 +33,30 @@ import make_result
 HOSTS, DEVICES = 4, 2
 
 
-def make(directory: Path, rows: int, copies: int) -> None:
-    """A part for each host and device; each has `copies` hosts."""
-    parts = [(host, device) for host in range(HOSTS) for device in range(DEVICES)]
-    for number, (host, device) in enumerate(parts):
-        part = directory / f"host=h{host}/device=sd{'ab'[device]}/part-0.replay.parquet"
-        part.parent.mkdir(parents=True)
-        words = [
-            sys.executable,
-            make_result.__file__,
-            str(part),
-            str(rows // len(parts) // copies),
-            "--seed",
-            str(number),
-        ]
+PARTS = [(host, device) for host in range(HOSTS) for device in range(DEVICES)]
+
+
+def part_of(directory: Path, host: int, device: int) -> Path:
+    """The file of a host and a device, in a directory of its own, which is made."""
+    part = directory / f"host=h{host}/device=sd{'ab'[device]}/part-0.replay.parquet"
+    part.parent.mkdir(parents=True)
+    return part
+
+
+def make(directory: Path, rows: int) -> None:
+    """A part for each host and device."""
+    for number, (host, device) in enumerate(PARTS):
+        part = part_of(directory, host, device)
+        words = [sys.executable, make_result.__file__, part, str(rows // len(PARTS)), "--seed", str(number)]
         subprocess.run(words, check=True)
-        for copy in range(1, copies):
-            link = directory / f"host=h{host + copy * HOSTS}/device=sd{'ab'[device]}" / part.name
-            link.parent.mkdir(parents=True)
-            link.hardlink_to(part)
+
+
+def link(directory: Path, copies: int) -> None:
+    """The parts again under more hosts, until each has `copies` of them."""
+    files = sorted(directory.rglob("*.parquet"))
+    for copy in range(1, copies):
+        for file, (host, device) in zip(files, PARTS, strict=True):
+            part_of(directory, host + copy * HOSTS, device).hardlink_to(file)
 
 
 @contextmanager
@@ -94,6 +99,26 @@ def answer(directory: Path, engine: str, memory: str) -> None:
     print(json.dumps({"answer": found, "took_s": took, "peak_mib": peak}, default=str))
 
 
+def say_size(directory: Path, rows: int, how: str) -> None:
+    """Prints how many rows there are in how many files, and their size."""
+    files = list(directory.rglob("*.parquet"))
+    size = sum(each.stat().st_size for each in files)
+    print(f"{rows} rows in {len(files)} files, {size / 1e9:.2f} GB{how}", flush=True)
+
+
+def measured(top: Path, engine: str, memory: str, workers: int) -> Any:
+    """The answers of an engine; prints its time and memory."""
+    with ExitStack() as stack:
+        (top / engine).mkdir(exist_ok=True)
+        url = f"spark={stack.enter_context(cluster(top / engine, workers))}" if engine == "spark" else engine
+        words = [sys.executable, __file__, "0", "--memory", memory, "--answer", str(top / "run"), url]
+        done = subprocess.run(words, stdout=subprocess.PIPE, check=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    own, children = found["peak_mib"]
+    print(f"{engine}: {found['took_s']:.1f} s, {own:.0f} MiB, its children {children:.0f} MiB", flush=True)
+    return found["answer"]
+
+
 def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
     """Where two answers differ by more than the rounding of sums."""
     if isinstance(one, dict) and isinstance(other, dict):
@@ -122,26 +147,17 @@ def main() -> None:
     top = Path(tempfile.mkdtemp(prefix="iosonar-rows-", dir=args.dir))
     try:
         begin = time.monotonic()
-        make(top / "run", args.rows, args.copies)
-        files = list((top / "run").rglob("*.parquet"))
-        size = sum(each.stat().st_size for each in files)
-        print(f"{args.rows} rows in {len(files)} files, {size / 1e9:.2f} GB, made in {time.monotonic() - begin:.0f} s")
-        answers = []
-        for engine in args.engines.split(","):
-            with ExitStack() as stack:
-                (top / engine).mkdir()
-                url = (
-                    f"spark={stack.enter_context(cluster(top / engine, args.workers))}" if engine == "spark" else engine
-                )
-                words = [sys.executable, __file__, "0", "--memory", args.memory, "--answer", str(top / "run"), url]
-                done = subprocess.run(words, stdout=subprocess.PIPE, check=True)
-                found = json.loads(done.stdout.splitlines()[-1])
-            own, children = found["peak_mib"]
-            print(f"{engine}: {found['took_s']:.1f} s, {own:.0f} MiB, its children {children:.0f} MiB", flush=True)
-            answers.append(found["answer"])
-        if len(answers) > 1:
-            found = list(differences(*answers))
-            print("equal answers" if not found else "DIFFERENT: " + "; ".join(found[:10]))
+        make(top / "run", args.rows)
+        say_size(top / "run", args.rows, f", made in {time.monotonic() - begin:.0f} s")
+        engines = args.engines.split(",")
+        answers = [measured(top, engine, args.memory, args.workers) for engine in engines]
+        for engine, other in zip(engines[1:], answers[1:], strict=True):
+            found = list(differences(answers[0], other))
+            print(f"{engine}: " + ("equal answers" if not found else "DIFFERENT: " + "; ".join(found[:10])), flush=True)
+        if args.copies > 1:
+            link(top / "run", args.copies)
+            say_size(top / "run", args.rows * args.copies, f", {args.copies} links to each")
+            measured(top, engines[0], args.memory, args.workers)
     finally:
         shutil.rmtree(top)
 
