@@ -14,7 +14,7 @@ from factory import US, run_row, write_run
 
 import iosonar
 from iosonar.errors import UserError
-from iosonar.table import dataset
+from iosonar.table import dataset, embedded, requests
 
 HOSTS = ("db1", "db2")
 DEVICES = ("/dev/sda", "/dev/sdb")
@@ -48,6 +48,17 @@ def test_a_directory_is_the_same_run_as_its_files(tmp_path: Path) -> None:
         assert whole.summary.rows == len(parts) * ROWS
         assert whole.verdict.as_json() == files.verdict.as_json()
         assert [each.given for each in whole.files] == sorted(parts)
+
+
+@pytest.mark.parametrize("rows", [ROWS // 3, ROWS, 3 * ROWS + 1])
+def test_rows_are_kept_in_parts(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(tmp_path / "run")
+    with iosonar.open(tmp_path / "run") as whole:
+        known = repr(whole.summary), whole.verdict.as_json()
+    monkeypatch.setattr(requests, "ROWS_OF_A_PART", rows)
+    monkeypatch.setattr(embedded, "MAX_ROWS_IN_MEMORY", 0)
+    with iosonar.open(tmp_path / "run") as whole:
+        assert (repr(whole.summary), whole.verdict.as_json()) == known
 
 
 def test_report_sql_and_diagnose_take_a_directory(tmp_path: Path) -> None:

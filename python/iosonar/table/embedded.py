@@ -43,11 +43,11 @@ class Embedded:
         self.backend.con.execute(f"CREATE VIEW {name} AS SELECT {chosen} FROM {scan(parquet)}")
         return self.backend.table(name)
 
-    def keep(self, columns: ir.Table, rows: int) -> ir.Table:
+    def keep(self, columns: ir.Table, rows: int, parts: Sequence[ir.Table] = ()) -> ir.Table:
         """Keeps a table in memory up to MAX_ROWS_IN_MEMORY rows.
 
         A larger one is kept in a database in the spill directory, which compresses each column: a query costs a little
-        more time, and almost no memory.
+        more time, and almost no memory. It is written part by part, as a transaction needs memory for each of its rows.
         """
         name = f"kept_{next(self._numbers)}"
         where = "memory.main"
@@ -55,7 +55,10 @@ class Embedded:
             Path(self._spill).mkdir(exist_ok=True)
             self.backend.con.execute(f"ATTACH {text(f'{self._spill}/{name}.duckdb')} AS {name}")
             where = f"{name}.main"
-        self.backend.con.execute(f"CREATE TABLE {where}.{name} AS {self.backend.compile(columns)}")
+        first, *others = parts or (columns,)
+        self.backend.con.execute(f"CREATE TABLE {where}.{name} AS {self.backend.compile(first)}")
+        for part in others:
+            self.backend.con.execute(f"INSERT INTO {where}.{name} {self.backend.compile(part)}")
         return self.backend.table(name, database=(where.split(".")[0], "main"))
 
     def keep_rows(self, rows: pa.Table) -> ir.Table:

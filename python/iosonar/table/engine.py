@@ -57,8 +57,11 @@ class Engine(Protocol):
     def read(self, parquet: Path, columns: Sequence[str]) -> ir.Table:
         """The columns of a file, and ROW_NUMBER."""
 
-    def keep(self, columns: ir.Table, rows: int) -> ir.Table:
-        """Computes a table of that many rows once, so that later expressions on it do not read the files again."""
+    def keep(self, columns: ir.Table, rows: int, parts: Sequence[ir.Table] = ()) -> ir.Table:
+        """Computes a table of that many rows once, so that later expressions on it do not read the files again.
+
+        `parts`, if any, are the same rows in several tables.
+        """
 
     def close(self) -> None:
         """Disconnects, and drops all kept tables."""

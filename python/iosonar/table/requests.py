@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 SECTOR_BYTES = 512
 
+ROWS_OF_A_PART = 100_000_000
+"""The most rows that an engine is given at once to keep."""
+
 OF_LOADS = ("queued_ns", "pid", "process")
 """Columns of loads that runs lack."""
 
@@ -71,7 +74,25 @@ class Requests:
 
     def kept(self, columns: ir.Table) -> ir.Table:
         """The same rows with derived columns, computed once and then kept by the engine."""
-        return _derive(self.engine.keep(columns, sum(file.rows for file in self.files)))
+        return _derive(self.engine.keep(columns, sum(file.rows for file in self.files), list(self._parts(columns))))
+
+    def _parts(self, columns: ir.Table) -> Iterator[ir.Table]:
+        """The same rows in parts of about ROWS_OF_A_PART; none if they are one."""
+        if sum(file.rows for file in self.files) <= ROWS_OF_A_PART:
+            return
+        first, rows = 0, 0
+        for number, file in enumerate(self.files):
+            if rows and rows + file.rows > ROWS_OF_A_PART:
+                yield columns.filter(columns.source.between(first, number - 1))
+                rows = 0
+            if file.rows > ROWS_OF_A_PART:
+                of_file = columns.filter(columns.source == number)
+                for place in range(0, file.rows, ROWS_OF_A_PART):
+                    yield of_file.filter(of_file.place.between(place, place + ROWS_OF_A_PART - 1))
+                continue
+            first, rows = first if rows else number, rows + file.rows
+        if rows:
+            yield columns.filter(columns.source.between(first, len(self.files) - 1))
 
 
 @contextmanager

@@ -41,7 +41,7 @@ class Spark:
         chosen = (f"`{column}`" for column in columns)
         return self._named(frame.selectExpr(*chosen, f"_metadata.row_index AS {ROW_NUMBER}"), "file")
 
-    def keep(self, columns: ir.Table, rows: int) -> ir.Table:
+    def keep(self, columns: ir.Table, rows: int, parts: Sequence[ir.Table] = ()) -> ir.Table:
         """Keeps a table in the memory of the workers, and on their disks if it does not fit."""
         return self._named(self._session.sql(self.backend.compile(columns)).persist(), "kept")
 
