@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Builds both images of tools/packages/Containerfile from what is in dist/, runs them, and removes them; as root.
-# Their base is a new Debian, not that of a registry: no daemon is needed, and no registry.
+# Their base is a new Debian, not that of a registry, and libraries are those that pip downloads here: so no daemon is
+# needed, and no network in the images.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-base=target/packages/python
+base=target/packages/python libraries=target/packages/libraries
 store=$(mktemp -d /var/tmp/iosonar-images.XXXXXX)
 trap 'rm -rf "$store"' EXIT
 [ "$(id -u)" = 0 ] || { echo "image-test needs root, for chroot" >&2; exit 1; }
@@ -11,10 +12,17 @@ trap 'rm -rf "$store"' EXIT
 # pip may install for all users: the image is the environment.
 rm -f "$base"/usr/lib/python3*/EXTERNALLY-MANAGED "$base"/var/cache/apt/archives/*.deb
 
+version=$(chroot "$base" python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+python=$(tools/system.sh --python)
+"$python" -m pip download --quiet --disable-pip-version-check --only-binary :all: --python-version "$version" --dest "$libraries" \
+    --constraint python/requirements.lock --requirement <("$python" tools/requirements.py)
+printf '[global]\nno-index = true\nfind-links = /libraries\n' >"$libraries/pip.conf"
+
 images() { buildah --root "$store/root" --runroot "$store/run" --storage-driver vfs "$@"; }
 inside() { images run --isolation chroot "$container" -- "$@"; }
 build() {
     images bud --quiet --isolation chroot --build-arg HOST_BASE=localhost/debian --build-arg WORKBENCH_BASE=localhost/debian \
+        --volume "$PWD/$libraries:/libraries:ro" --volume "$PWD/$libraries/pip.conf:/etc/pip.conf:ro" \
         --file tools/packages/Containerfile --target "$1" --tag "$1" . >/dev/null
     container=$(images from "localhost/$1:latest")
     images images --format '{{.Name}} {{.Size}}' "localhost/$1:latest"

@@ -287,7 +287,9 @@ pub fn with_advice(error: &io::Error) -> io::Error {
         Some(libc::EPERM | libc::EACCES) => {
             "not permitted; check `sysctl kernel.io_uring_disabled` (0 permits it) and, in a container, its seccomp profile"
         }
-        Some(libc::ENOSYS) => "the kernel lacks it; use Linux 5.6 or newer with CONFIG_IO_URING",
+        Some(libc::ENOSYS) => {
+            "the kernel lacks it, or a container's seccomp profile forbids it; use Linux 5.6 or newer with CONFIG_IO_URING"
+        }
         Some(libc::ENOMEM) => "the limit on locked memory is too low; raise it (ulimit -l)",
         Some(libc::EMFILE | libc::ENFILE) => "too many open files; raise the limit (ulimit -n)",
         _ => "see the kernel's log",
