@@ -56,6 +56,7 @@ def test_rows_are_kept_in_parts(rows: int, tmp_path: Path, monkeypatch: pytest.M
     with iosonar.open(tmp_path / "run") as whole:
         known = repr(whole.summary), whole.verdict.as_json()
     monkeypatch.setattr(requests, "ROWS_OF_A_PART", rows)
+    monkeypatch.setattr(requests, "MAX_ROWS_OF_A_PART", max(rows, ROWS // 2))
     monkeypatch.setattr(embedded, "MAX_ROWS_IN_MEMORY", 0)
     with iosonar.open(tmp_path / "run") as whole:
         assert (repr(whole.summary), whole.verdict.as_json()) == known

@@ -134,8 +134,11 @@ class Study(BaseStudy):
     @cached_property
     def _kept(self) -> ir.Table:
         """All requests, with the columns of `narrow`, kept after the first read."""
-        series = self._group_of(self.requests.table) if self.options.each_device else None
-        return self.requests.kept(narrow(self.requests.table, self.rows, series))
+
+        def columns(table: ir.Table) -> ir.Table:
+            return narrow(table, self.rows, self._group_of(table) if self.options.each_device else None)
+
+        return self.requests.kept(columns)
 
     @cached_property
     def _kept_span(self) -> Span:

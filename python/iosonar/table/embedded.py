@@ -47,7 +47,7 @@ class Embedded:
         """Keeps a table in memory up to MAX_ROWS_IN_MEMORY rows.
 
         A larger one is kept in a database in the spill directory, which compresses each column: a query costs a little
-        more time, and almost no memory. It is written part by part, as a transaction needs memory for each of its rows.
+        more time, and almost no memory. It is written part by part, as a query needs memory for each of its files.
         """
         name = f"kept_{next(self._numbers)}"
         where = "memory.main"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
 SECTOR_BYTES = 512
 
-ROWS_OF_A_PART = 100_000_000
-"""The most rows that an engine is given at once to keep."""
+ROWS_OF_A_PART = 20_000_000
+"""Rows of several files that an engine is given at once to keep: it needs memory for each file."""
+
+MAX_ROWS_OF_A_PART = 100_000_000
+"""Rows of one file."""
 
 OF_LOADS = ("queued_ns", "pid", "process")
 """Columns of loads that runs lack."""
@@ -72,27 +75,27 @@ class Requests:
         """Whether any of the files is a run."""
         return any(file.kind.is_run for file in self.files)
 
-    def kept(self, columns: ir.Table) -> ir.Table:
-        """The same rows with derived columns, computed once and then kept by the engine."""
-        return _derive(self.engine.keep(columns, sum(file.rows for file in self.files), list(self._parts(columns))))
+    def kept(self, columns: Callable[[ir.Table], ir.Table]) -> ir.Table:
+        """These columns of the same rows, computed once and then kept by the engine."""
+        rows = sum(file.rows for file in self.files)
+        parts = [columns(part) for part in self._parts()] if rows > ROWS_OF_A_PART else []
+        return _derive(self.engine.keep(columns(self.table), rows, parts))
 
-    def _parts(self, columns: ir.Table) -> Iterator[ir.Table]:
-        """The same rows in parts of about ROWS_OF_A_PART; none if they are one."""
-        if sum(file.rows for file in self.files) <= ROWS_OF_A_PART:
-            return
-        first, rows = 0, 0
+    def _parts(self) -> Iterator[ir.Table]:
+        """The same rows in parts: some files, or some of the rows of a large one."""
+        table, first, rows = self.table, 0, 0
         for number, file in enumerate(self.files):
             if rows and rows + file.rows > ROWS_OF_A_PART:
-                yield columns.filter(columns.source.between(first, number - 1))
+                yield table.filter(table.source.between(first, number - 1))
                 rows = 0
-            if file.rows > ROWS_OF_A_PART:
-                of_file = columns.filter(columns.source == number)
-                for place in range(0, file.rows, ROWS_OF_A_PART):
-                    yield of_file.filter(of_file.place.between(place, place + ROWS_OF_A_PART - 1))
+            if file.rows > MAX_ROWS_OF_A_PART:
+                of_file = table.filter(table.source == number)
+                for place in range(0, file.rows, MAX_ROWS_OF_A_PART):
+                    yield of_file.filter(of_file.place.between(place, place + MAX_ROWS_OF_A_PART - 1))
                 continue
             first, rows = first if rows else number, rows + file.rows
         if rows:
-            yield columns.filter(columns.source.between(first, len(self.files) - 1))
+            yield table.filter(table.source.between(first, len(self.files) - 1))
 
 
 @contextmanager
