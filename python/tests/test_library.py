@@ -97,9 +97,9 @@ def test_diagrams_of_any_size_share_the_rows(path: Path, monkeypatch: pytest.Mon
     kept: list[int] = []
     keep = Embedded.keep
 
-    def counted(self: Embedded, columns: Any, rows: int) -> Any:
+    def counted(self: Embedded, columns: Any, rows: int, parts: Any = ()) -> Any:
         kept.append(rows)
-        return keep(self, columns, rows)
+        return keep(self, columns, rows, parts)
 
     monkeypatch.setattr(Embedded, "keep", counted)
     with iosonar.open(path) as run:

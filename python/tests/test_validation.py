@@ -36,7 +36,7 @@ def table_with(schema: pa.Schema, rows: list[dict[str, Any]], name: str, column:
 def read(path: Path) -> list[dict[str, Any]]:
     """All rows of the table, as reports compute them."""
     with open_requests([path]) as requests:
-        kept = requests.kept(requests.table.drop("delay_ns", "latency_ns"))
+        kept = requests.kept(lambda table: table.drop("delay_ns", "latency_ns"))
         found: list[dict[str, Any]] = kept.order_by("place").to_pyarrow().to_pylist()
     return found
 
