@@ -30,8 +30,9 @@ x86_64)
 aarch64)
     # The linker is called without a compiler before it.
     RUSTFLAGS+=" -C link-arg=-zpack-relative-relocs"
-    # Debian's compiler for another C library, whose headers declare what these libraries call in the same way.
-    export CC_aarch64_unknown_linux_musl=aarch64-linux-gnu-gcc CFLAGS_aarch64_unknown_linux_musl="$map"
+    # Debian's compiler for another C library, whose headers declare what these libraries call in the same way: but for files
+    # of 64 bits, which musl always has, they would call functions of other names.
+    export CC_aarch64_unknown_linux_musl=aarch64-linux-gnu-gcc CFLAGS_aarch64_unknown_linux_musl="$map -D_FILE_OFFSET_BITS=32"
     export AR_aarch64_unknown_linux_musl=aarch64-linux-gnu-ar
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld
     ;;

@@ -236,7 +236,8 @@ calls! {
     Chmod "chmod" [SYS_chmod] Attribute "pm",
     Fchmod "fchmod" SYS_fchmod Attribute "dm",
     Fchmodat "fchmodat" SYS_fchmodat Attribute "dpm",
-    Fchmodat2 "fchmodat2" SYS_fchmodat2 Attribute "dpmf",
+    // On every architecture; not every C library has its name.
+    Fchmodat2 "fchmodat2" 452 Attribute "dpmf",
     Chown "chown" [SYS_chown] Attribute "p00",
     Lchown "lchown" [SYS_lchown] Attribute "p00",
     Fchown "fchown" SYS_fchown Attribute "d00",

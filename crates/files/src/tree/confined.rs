@@ -35,6 +35,8 @@ pub struct Status {
 }
 
 impl Status {
+    // The type of the number of links differs between architectures.
+    #[allow(clippy::useless_conversion)]
     fn new(stat: &Stat) -> Self {
         Self {
             kind: Kind::from_mode(stat.st_mode).unwrap_or(Kind::File),
@@ -44,7 +46,7 @@ impl Status {
             gid: stat.st_gid,
             modified_ns: stat.st_mtime.saturating_mul(1_000_000_000).saturating_add(stat.st_mtime_nsec as i64),
             inode: (stat.st_dev, stat.st_ino),
-            links: stat.st_nlink,
+            links: u64::from(stat.st_nlink),
         }
     }
 }
