@@ -16,7 +16,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """Parameters of mallopt(3)."""
 
 KEPT_BYTES = 256 << 20
-"""Free memory that is kept for the next array, as the kernel clears each page that it hands out."""
+"""Free memory that is kept for the next array: the kernel clears each page that it allocates."""
 
 MAPPED_BYTES = 64 << 20
 """Larger arrays are returned to the kernel at once."""

@@ -2,7 +2,7 @@
 
 import os
 
-# NumPy reads it when it is imported. To find huge pages for arrays that soon end, the kernel moves others.
+# NumPy reads it when it is imported. For short-lived arrays, huge pages cost more time than they save.
 os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
 
 PROGRAMS = ("report", "view", "diagnose", "compare", "ab", "sql", "sweep", "sensitivity", "campaign")

@@ -70,7 +70,7 @@ def page_of(
                 empty.append(figure)
             else:
                 packed[figure.name] = packing.submit(described, figure)
-                # Clouds of 100 million requests have 2 GiB, packed some MB.
+                # The cells of all clouds would take more memory than anything else.
                 figure = replace(figure, layers=tuple(map(emptied, figure.layers)))
                 figures[section_of(diagram)].append(figure)
     place = {name: number for number, name in enumerate(story)}
