@@ -11,7 +11,7 @@ from typing import Any
 
 from iosonar.campaign.hosts import Hosts
 from iosonar.campaign.plan import Instance
-from iosonar.campaign.replays import Replays
+from iosonar.campaign.replays import COLLECTED, Replays
 from iosonar.campaign.state import InstanceState
 from iosonar.campaign.undo import Undo
 from iosonar.campaign.watch import Events, Watch
@@ -189,7 +189,7 @@ def _measured(plan: Plan, number: int, hosts: Hosts, undo: Undo, directory: Path
         with Watch(name, instances, Events(False), directory) as watch:
             replays.run(GRACE_S, watch)
         replays.remove()
-        for result in directory.glob(".*.collected"):
+        for result in directory.glob(f".*{COLLECTED}"):
             result.unlink()
     finally:
         mine = [entry for entry in undo.entries() if entry.id in entries]

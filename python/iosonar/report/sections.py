@@ -70,7 +70,7 @@ def page_of(
                 empty.append(figure)
             else:
                 packed[figure.name] = packing.submit(described, figure)
-                # The cells of all clouds would take more memory than anything else.
+                # Kept until the end, the cells of all clouds take much memory.
                 figure = replace(figure, layers=tuple(map(emptied, figure.layers)))
                 figures[section_of(diagram)].append(figure)
     place = {name: number for number, name in enumerate(story)}
