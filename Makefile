@@ -287,6 +287,12 @@ wheel: static-x86_64 ## make a wheel with both halves, for any Linux on x86-64: 
 wheel-test: ## install the wheel in dist/ in a new environment, run the demo, and print how long both took
 	tools/wheel_test.sh
 
+.PHONY: demo-test
+demo-test: $(VENV)/program-dev ## make a wheel of the program for tests, install it in a new environment, and time its demo
+	rm -rf target/dev-wheel
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --quiet --profile dev --locked $(FEATURES_dev) --out target/dev-wheel
+	tools/wheel_test.sh target/dev-wheel/*.whl
+
 # One command: the version in all files, the changelog, packages, site and checksums.
 .PHONY: release
 release: | system-for-demo ## tag a version here, and make its packages and its site in dist/: make release VERSION=X.Y.Z
@@ -309,6 +315,15 @@ packages: wheel ## make deb and rpm packages, the list of what is in them, and c
 packages-test: ## install, run and remove the packages in dist/ in a new Debian below target/, as root
 	tools/system.sh packages-test
 	tools/packages_test.sh
+
+.PHONY: static-test
+static-test: $(VENV)/emulated ## try the static binary in dist/ in user lands of Debian, and on an emulated kernel, as root
+	tools/system.sh static-test
+	tools/static_test.sh $(abspath $(BIN))
+
+.PHONY: install-test
+install-test: setup ## run the commands of the README that install, and install the packaged crates
+	tools/install_test.sh
 
 .PHONY: image-test
 image-test: ## build and run the images of what is in dist/, as root

@@ -5,8 +5,11 @@
 
 COMMAND replays LOAD (text of blkreplay, also gzip), or its window, on DEVICE, while the tracepoint `block_bio_queue` is
 recorded. The n-th request to a sector is the n-th event of that sector and direction, counted from the last, because a
-program may read the device before it begins. When a replay starts is its own choice: the median difference is not counted. A
-request that never reached the device is outside of all bounds. Needs root.
+program may read the device before it begins. If a sector has more events than requests, each request is the first event
+that is not too early: a request for which the kernel had no tag is queued twice. When a replay starts is its own choice:
+the most frequent difference is not counted, which is the median of the shortest interval that has a tenth of them. (The
+median of all would be that of late requests if most were late.) A request that never reached the device is outside of all
+bounds. Needs root.
 """
 
 import argparse
@@ -25,6 +28,9 @@ from tracefs import Recording
 EVENT = re.compile(r"\s(\d+)\.(\d{6}): block_bio_queue: \S+ (\S+) (\d+) \+ [1-9]")
 BOUNDS_US = (10, 25, 50, 100, 1000)
 QUANTILES = (0.5, 0.9, 0.95, 0.98, 0.99)
+EARLY_US = 1000
+"""An event that comes so long before its request belongs to an earlier one."""
+
 Place = tuple[int, str]
 """A sector, and R, W or D."""
 
@@ -46,16 +52,44 @@ def direction(letters: str) -> str:
 
 
 def matched(scheduled: list[tuple[float, Place]], events: list[tuple[float, Place]]) -> list[float]:
-    """How late each request that reached the device was, without the median."""
+    """How late each request that reached the device was, without the most frequent difference."""
     seen: dict[Place, list[float]] = defaultdict(list)
-    for at, place in events:
-        seen[place].append(at)
-    delays = []
-    for at, place in reversed(scheduled):
-        if seen[place]:
-            delays.append(seen[place].pop() - at)
-    middle = statistics.median(delays) if delays else 0.0
-    return sorted(delay - middle for delay in delays)
+    asked: dict[Place, list[float]] = defaultdict(list)
+    for times, rows in ((seen, events), (asked, scheduled)):
+        for at, place in rows:
+            times[place].append(at)
+
+    def from_the_last(places: list[Place]) -> list[float]:
+        pairs = (zip(reversed(seen[place]), reversed(asked[place]), strict=False) for place in places)
+        return [event - at for times in pairs for event, at in times]
+
+    repeated = [place for place, times in asked.items() if len(seen[place]) > len(times)]
+    delays = from_the_last([place for place, times in asked.items() if len(seen[place]) <= len(times)])
+    first = most_frequent(delays or from_the_last(repeated))
+    for place in repeated:
+        delays += _first_attempts(asked[place], seen[place], first)
+    first = most_frequent(delays)
+    return sorted(delay - first for delay in delays)
+
+
+def most_frequent(values: list[float]) -> float:
+    """The median of the shortest interval that has a tenth of the values; 0 without any."""
+    ordered = sorted(values)
+    size = (len(ordered) + 9) // 10
+    starts = range(len(ordered) - size + 1) if ordered else []
+    start = min(starts, key=lambda each: ordered[each + size - 1] - ordered[each], default=0)
+    return statistics.median(ordered[start : start + size] or [0.0])
+
+
+def _first_attempts(times: list[float], events: list[float], first: float) -> Iterator[float]:
+    """How late requests to one place were, which has more events: the kernel tries again if it had no tag."""
+    at = 0
+    for number, time in enumerate(times):
+        last = len(events) - (len(times) - number)
+        while at < last and events[at] - time - first < -EARLY_US:
+            at += 1
+        yield events[at] - time
+        at += 1
 
 
 def judged(scheduled: list[tuple[float, Place]], events: list[tuple[float, Place]]) -> dict:

@@ -8,7 +8,10 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+
+from site_links import faults
 
 TOP = Path(__file__).resolve().parents[1]
 
@@ -16,7 +19,7 @@ PAGES = {
     "Tutorials": ["choose-storage", "find-a-stall", "size-a-cache", "gate-in-ci", "read-diagrams"],
     "Tasks": ["guide", "pitfalls", "glossary", "running", "recording", "devices", "reports", "sweep", "campaign"],
     "Loads": ["loads", "workloads", "scripts", "job-files", "distributions", "transforms", "formats", "data", "verify"],
-    "Files": ["files", "files-record", "files-strace", "files-replay", "files-orders"],
+    "System calls to files": ["files", "files-record", "files-strace", "files-replay", "files-orders"],
     "Models": ["cache", "simulate"],
     "Reference": [
         *("schema", "info", "generated/findings", "generated/job-options", "generated/campaign-variables"),
@@ -33,13 +36,19 @@ OTHERS = {
     "CHANGELOG.md": "Changes",
     "loads/README.md": "Natural loads",
     "tests/scenarios/README.md": "Scenarios",
-    "tests/scenarios/answers.md": "Answers of eight pages",
+    "tests/scenarios/answers.md": "Review of eight report pages",
     "fuzz/README.md": "Fuzzing",
 }
 """Further pages with their titles, after the chapters."""
 
-LINK = re.compile(r"\]\(([^)\s#]+)")
+LINK = re.compile(r"(?<=\]\()[^)\s#]+")
 """The address of a link, or of a picture, without its anchor."""
+
+PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
+"""A picture: its caption and its address."""
+
+CODE = re.compile(r"(?ms)(^```.*?^```)")
+"""A block of code."""
 
 BOOK = """[book]
 title = "iosonar"
@@ -49,9 +58,16 @@ language = "en"
 default-theme = "light"
 preferred-dark-theme = "navy"
 no-section-label = true
+additional-css = ["site.css"]
 [output.html.search]
 enable = true
 limit-results = 30
+"""
+
+
+STYLE = """/* Help texts have 100 columns, which fit into a line. Outputs scroll, help and other code are wrapped. */
+:root { --content-max-width: 920px; }
+.content pre > code:not(.language-text), .content pre > code.help { white-space: pre-wrap; overflow-wrap: anywhere; }
 """
 
 
@@ -84,48 +100,102 @@ def commands(text: str) -> list[str]:
 def reference(iosonar: str, words: list[str]) -> str:
     """A command and those below it, as a page."""
     text = help_of(iosonar, words)
-    page = f"{'#' * len(words)} iosonar {' '.join(words)}\n\n```text\n{text.strip()}\n```\n\n"
+    page = f"{'#' * len(words)} iosonar {' '.join(words)}\n\n```text,help\n{text.strip()}\n```\n\n"
     below = commands(text) if "[COMMAND]" in text or "<COMMAND>" in text or "<KIND>" in text else []
     return page + "".join(reference(iosonar, [*words, name]) for name in below)
 
 
-def pictures() -> list[Path]:
-    """The pictures of the documents."""
-    return sorted((TOP / "docs/pictures").glob("*.png"))
+def documents() -> list[str]:
+    """All documents by their paths from the top, in the order of the site."""
+    results = sorted(path.relative_to(TOP).as_posix() for path in (TOP / "bench/results").glob("*.md"))
+    return ["README.md", *(document(name) for names in PAGES.values() for name in names), *results, *OTHERS]
+
+
+@dataclass(frozen=True)
+class Use:
+    """A picture in a section of a document."""
+
+    caption: str
+    document: str
+    section: str
+
+    @property
+    def link(self) -> str:
+        """Where it is in the site, as a link."""
+        where = in_site(self.document) + (f"#{anchor(self.section)}" if self.section else "")
+        return f"[{self.section.replace('`', '') or title(TOP / self.document)}]({where})"
+
+
+def uses() -> dict[str, list[Use]]:
+    """Where each picture is shown, by its name."""
+    found: dict[str, list[Use]] = {}
+    for name in documents():
+        section = ""
+        for line in without_code((TOP / name).read_text(encoding="utf-8")).split("\n"):
+            section = heading[1] if (heading := re.match(r"##+ (.+)", line)) else section
+            for caption, address in PICTURE.findall(line):
+                found.setdefault(Path(address).name, []).append(Use(caption, name, section))
+    return found
 
 
 def gallery() -> str:
-    """All pictures, each with the name of its file."""
-    shown = (f"## {each.stem.replace('-', ' ')}\n\n![{each.stem}](docs/pictures/{each.name})\n" for each in pictures())
-    return "# Gallery\n\n" + "\n".join(shown)
+    """All pictures by the document that shows them first, each with its caption, and links to where it is shown."""
+    page, last = "# Gallery\n", ""
+    for picture, shown in uses().items():
+        first = shown[0]
+        page += f"\n## {title(TOP / first.document)}\n" if first.document != last else ""
+        last = first.document
+        links = ", ".join(each.link for each in shown)
+        page += f"\n![{first.caption}](docs/pictures/{picture})\n\n*{first.caption}* ({links})\n"
+    return page
+
+
+def anchor(heading: str) -> str:
+    """The anchor that mdbook gives to a heading, if it is the first of its words on the page."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+    return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", text))
 
 
 def without_code(text: str) -> str:
     """A page without its blocks of code."""
-    return re.sub(r"(?ms)^```.*?^```", "", text)
+    return CODE.sub("", text)
+
+
+def in_site(name: str) -> str:
+    """The name of a page in the site, where the first page of a directory is its index."""
+    return str(Path(name).with_name("index.md")) if Path(name).name == "README.md" else name
+
+
+def with_links(text: str) -> str:
+    """A page with the links of the site."""
+    parts = CODE.split(text)
+    parts[::2] = [LINK.sub(lambda link: link[0] if ":" in link[0] else in_site(link[0]), part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def copy(names: list[str], source: Path) -> None:
     """Copies files of the repository, and all files that they link."""
     while names:
         name = names.pop()
-        if (source / name).exists():
+        to = source / in_site(name)
+        if to.exists():
             continue
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(TOP / name, source / name)
-        if name.endswith(".md"):
-            links = LINK.findall(without_code((TOP / name).read_text(encoding="utf-8")))
-            linked = [os.path.normpath(Path(name).parent / each) for each in links if ":" not in each]
-            names += [each for each in linked if (TOP / each).is_file()]
+        to.parent.mkdir(parents=True, exist_ok=True)
+        if not name.endswith(".md"):
+            shutil.copyfile(TOP / name, to)
+            continue
+        text = (TOP / name).read_text(encoding="utf-8")
+        to.write_text(with_links(text), encoding="utf-8")
+        linked = [os.path.normpath(Path(name).parent / each) for each in LINK.findall(without_code(text))]
+        names += [each for each in linked if (TOP / each).is_file()]
 
 
 def write_sources(iosonar: str, book: Path) -> None:
     """Writes the sources of the book."""
     source = book / "src"
     source.mkdir(parents=True)
-    names = [document(name) for names in PAGES.values() for name in names]
-    copy(["README.md", *OTHERS, *names, *(f"docs/pictures/{each.name}" for each in pictures())], source)
-    summary = ["# Summary", "", "[iosonar](README.md)"]
+    copy(documents(), source)
+    summary = ["# Summary", "", "[iosonar](index.md)"]
     for chapter, names in PAGES.items():
         summary += ["", f"# {chapter}", ""]
         summary += [f"- [{title(TOP / document(name))}]({document(name)})" for name in names]
@@ -140,16 +210,26 @@ def write_sources(iosonar: str, book: Path) -> None:
             summary.append("- [Results of measurements]()")
             summary += [f"  - [{title(each)}](bench/results/{each.name})" for each in results]
     (source / "gallery.md").write_text(gallery(), encoding="utf-8")
-    summary += ["", "---", "", "[Gallery](gallery.md)", *(f"[{name}]({file})" for file, name in OTHERS.items()), ""]
+    summary += [
+        "",
+        "---",
+        "",
+        "[Gallery](gallery.md)",
+        *(f"[{name}]({in_site(file)})" for file, name in OTHERS.items()),
+        "",
+    ]
     (source / "SUMMARY.md").write_text("\n".join(summary), encoding="utf-8")
     (book / "book.toml").write_text(BOOK, encoding="utf-8")
+    (book / "site.css").write_text(STYLE, encoding="utf-8")
 
 
 def main(iosonar: str, mdbook: str, out: Path) -> None:
-    """Writes the sources of the book, then the site."""
+    """Writes the sources of the book, then the site, and checks its links."""
     shutil.rmtree(out, ignore_errors=True)
     write_sources(iosonar, out / "book")
     subprocess.run([mdbook, "build", str(out / "book"), "--dest-dir", str((out / "html").resolve())], check=True)
+    if found := faults((out / "html").resolve()):
+        sys.exit("\n".join(found))
     print(out / "html/index.html")
 
 

@@ -14,10 +14,12 @@ if ! [ -d "$(rustc --print sysroot)/lib/rustlib/$CARGO_BUILD_TARGET" ]; then
     rustup target add "$CARGO_BUILD_TARGET"
 fi
 
+target=$(realpath --canonicalize-missing "${CARGO_TARGET_DIR:-target}")
+
 # Relocations are packed below: as a list, they take half a megabyte of the binary.
-export RUSTFLAGS="--remap-path-prefix=$root=. --remap-path-prefix=$cargo_home=/cargo"
+export RUSTFLAGS="--remap-path-prefix=$root=. --remap-path-prefix=$cargo_home=/cargo --remap-path-prefix=$target=./target"
 # Libraries in C, such as zstd and Lua.
-map="-ffile-prefix-map=$root=. -ffile-prefix-map=$cargo_home=/cargo"
+map="-ffile-prefix-map=$root=. -ffile-prefix-map=$cargo_home=/cargo -ffile-prefix-map=$target=./target"
 IOSONAR_VERSION=$(tools/version.sh)
 export IOSONAR_VERSION
 # Build scripts of C libraries run again, and so all crates after them, if this changes; no code is made of it.

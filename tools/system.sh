@@ -54,6 +54,7 @@ packages rpmbuild             rpm            rpm-build       rpm-build      rpm-
 packages-test debootstrap     debootstrap    debootstrap     debootstrap    debootstrap
 packages-test rpm             rpm            rpm             rpm            rpm-tools
 packages-test lintian         lintian        lintian         lintian        lintian
+static-test debootstrap        debootstrap    debootstrap     debootstrap    debootstrap
 image-test debootstrap        debootstrap    debootstrap     debootstrap    debootstrap
 image-test buildah            buildah        buildah         buildah        buildah
 emulated qemu-system-x86_64   qemu-system-x86 qemu-system-x86-core qemu-x86 qemu-system-x86

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Installs the wheel in dist/ in a new virtual environment, runs `iosonar demo`, and prints how long both took.
+# tools/wheel_test.sh [WHEEL]: installs the wheel in dist/, or this one, in a new virtual environment, runs `iosonar demo`, and
+# prints how long both took.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-wheel=$(realpath dist/*.whl)
+wheel=$(realpath "${1:-$(echo dist/*.whl)}")
 python=$(tools/system.sh --python)
 place=$(mktemp -d /var/tmp/iosonar-wheel.XXXXXX)
 trap 'rm -rf "$place"' EXIT

@@ -20,6 +20,7 @@ _UNSAFE = re.compile(
     "\ud800-\udfff]"  # bytes of a path that are not UTF-8, lone surrogates in JSON
 )
 _BREAKS = re.compile("[\t\n]")
+_ADDRESS = re.compile(r"(s3):/(?=[^/])")
 
 MAX_STEM_BYTES = 180
 """A longer stem is shortened: with suffixes, a name may have at most 255 bytes."""
@@ -55,7 +56,16 @@ def why_wrong(error: Exception) -> str:
 
 def shown(path: str | Path) -> str:
     """A path, escaped for printing."""
-    return plain(os.fspath(path))
+    return plain((isinstance(path, Path) and address_of(path)) or os.fspath(path))
+
+
+def address_of(path: Path) -> str | None:
+    """The address in an object store, such as `s3://bucket/key`, that a path names; None for a file.
+
+    A path has one slash where the user typed two. A file of such a name has an absolute path.
+    """
+    text = os.fspath(path)
+    return _ADDRESS.sub(r"\1://", text, count=1) if _ADDRESS.match(text) else None
 
 
 def listed(names: Sequence[str]) -> str:

@@ -59,3 +59,21 @@ def loop_device(bytes_: int) -> Iterator[Path]:
             subprocess.run(["losetup", "--detach", device], check=True)
     finally:
         backing.unlink()
+
+
+@contextmanager
+def small_file_system(directory: Path, size: str) -> Iterator[Path]:
+    """A file system of this size in memory, at the directory, which is made.
+
+    Without root the test fails, unless IOSONAR_WITHOUT skips it: see CONTRIBUTING.md.
+    """
+    if "root" in os.environ.get("IOSONAR_WITHOUT", "").split(","):
+        pytest.skip("skipped because of IOSONAR_WITHOUT: needs root")
+    if os.geteuid() != 0:
+        pytest.fail("this test needs root, to mount a small file system; skip such tests with IOSONAR_WITHOUT=root")
+    directory.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "iosonar-test", directory], check=True)
+    try:
+        yield directory
+    finally:
+        subprocess.run(["umount", directory], check=True)

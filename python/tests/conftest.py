@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from binary import small_file_system
 from campaign_hosts import EmulatedHosts, emulated_hosts
 from factory import write_run
 
@@ -57,6 +59,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 OpenRun = Callable[..., AbstractContextManager[Requests]]
 OpenStudy = Callable[..., AbstractContextManager[Study]]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A file system of 2 MiB as the temporary directory."""
+    with small_file_system(tmp_path / "small", "2m") as directory:
+        monkeypatch.setenv("TMPDIR", str(directory))
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        yield directory
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ def test_a_busy_machine_is_named_before_the_storage(open_study: OpenStudy) -> No
     with open_study(rows, run=footer) as study:
         found = {each.question: each for each in answers(study)}
     sure, step = found["How sure is this?"], found["What next?"]
-    assert sure.severity is Severity.WARNING and "The processors were 99.5 % busy" in sure.text
+    assert sure.severity is Severity.WARNING and "the processors were 99.5 % busy" in sure.text
     assert step.number == "S23" and step.text.startswith("Stop other programs during the replay")
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import pty
 import re
+import signal
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,10 @@ from campaign_shell import Said, loaded, shell_in
 from campaign_trees import Campaign
 
 from iosonar.campaign import confs
-from iosonar.campaign.shell import ShellEndedError
+from iosonar.campaign.shell import Shell, ShellEndedError
+from iosonar.cli.signals import raising_signals
 from iosonar.errors import UsageError, UserError
+from iosonar.processes import started_at
 
 
 @pytest.fixture
@@ -259,6 +263,47 @@ def test_what_a_conf_leaves_in_the_background_ends_with_the_leaf(top: Path) -> N
         assert Path(f"/proc/{pid}").exists()
     stat = Path(f"/proc/{pid}/stat")
     assert not stat.exists() or ") Z " in stat.read_text()
+
+
+def test_what_an_interrupted_function_starts_ends_with_the_leaf(top: Path) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    write(top / "leaf.conf", "f() { trap '' INT TERM; kill -USR1 $PPID; sleep 0.1; sleep 300 & echo $! >pid; wait; }")
+    (top / "leaf").mkdir()
+    try:
+        with pytest.raises(KeyboardInterrupt), loaded(top, "leaf") as shell:
+            shell.call("f")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    until = time.monotonic() + 30
+    while started_at(int((top / "leaf/pid").read_text())):
+        assert time.monotonic() < until, "it goes on"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("where", ["_send", "_copy_available"])
+def test_an_interrupt_beside_a_message_is_no_other_answer(
+    top: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    write(top / "leaf.conf", "slow() { touch begun; sleep 1; result=slow; }; quick() { result=quick; return 3; }")
+    (top / "leaf").mkdir()
+    original = getattr(Shell, where)
+
+    def interrupted(shell: Shell, *arguments: str) -> None:
+        original(shell, *arguments)
+        monkeypatch.setattr(Shell, where, original)
+        while not (top / "leaf/begun").exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with raising_signals(), loaded(top, "leaf") as shell:
+        monkeypatch.setattr(Shell, where, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            shell.call("slow")
+        assert shell.call("quick") == 3
+        assert shell.scalar("result") == "quick"
 
 
 def test_nothing_leaks_from_a_leaf_to_the_next(top: Path) -> None:

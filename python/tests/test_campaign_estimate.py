@@ -79,7 +79,7 @@ def test_a_wipe_takes_the_size_by_the_stated_speed(tmp_path: Path) -> None:
     first, second, last = [line.split("  ") for line in done.stdout.splitlines()[-3:]]
     assert units.span(DEVICE_BYTES / 2e6) in map(str.strip, first)
     assert units.span(DEVICE_BYTES / 4e6) in map(str.strip, second)
-    assert second[-1] == "without wipe (set wipe_speed)"
+    assert second[-1] == "not counted: wipe (set wipe_speed)"
     assert last[0].startswith("2 leaves: at least ")
 
 

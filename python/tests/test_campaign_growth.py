@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from campaign_hosts import EmulatedHosts
+from campaign_hosts import EmulatedHost, EmulatedHosts
 from campaign_trees import Campaign
 
 from iosonar.campaign import growth
@@ -22,6 +22,10 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def replays_on(host: EmulatedHost) -> list[str]:
+    return [each for each in host.leftovers() if " replay " in each and "host.sh" not in each]
 
 
 def test_a_copy_grows_until_its_host_is_lost(
@@ -75,6 +79,11 @@ def test_a_lost_host_leaves_what_it_had_measured(tmp_path: Path, emulated: Emula
     campaign.run(status=1, IOSONAR_SSH_CONFIG=str(emulated.config))
     loser.join()
     assert "no connection for 1 s" in campaign.state("a").reason
+    # The replay on the lost host goes on, until the host is reached again.
+    assert not replays_on(emulated["a"]) and replays_on(emulated["b"])
+    emulated["b"].start_sshd()
+    campaign.run("undo", IOSONAR_SSH_CONFIG=str(emulated.config))
+    assert emulated.leftovers() == []
     kept = list((campaign.top / "a/failed-1.old").iterdir())
     assert len(kept) == 2 and all(pq.read_table(path).num_rows > 100 for path in kept)
     # Only the replay on the host that still answers could write its result itself.

@@ -96,3 +96,19 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match=r"cannot create .*file"):
         create(tmp_path / "file" / "new", [], [], 1)
+
+
+@pytest.mark.parametrize("place", ["new/inner", "new/bursts/deep/inner"])
+def test_a_campaign_inside_another_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    create(tmp_path / "new", [], [], 1)
+    monkeypatch.chdir(tmp_path / "new")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(UserError, match=r"/new is a campaign, .* \(iosonar campaign new \.\./inner\)"):
+        create(tmp_path / place, [], [], 1)
+    assert sorted(tmp_path.rglob("*")) == before
+    assert len(create(Path("../inner"), [], [], 1)) == 6
+
+
+def test_a_campaign_where_no_leaves_are_is_not_refused(tmp_path: Path) -> None:
+    create(tmp_path / "new", [], [], 1)
+    assert create(tmp_path / "new/old/inner", [], [], 1)

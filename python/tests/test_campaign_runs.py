@@ -117,6 +117,9 @@ def test_a_command_that_may_have_begun_is_not_begun_again(hosts: Hosts, emulated
 def test_a_killed_run_is_lost_with_the_reason(hosts: Hosts, emulated: EmulatedHosts) -> None:
     host = hosts.get("a")
     run = host.start(["sh", "-c", "echo last words >&2; sleep 1000 & wait"], "sleep")
+    error = Path(run.directory, "err")
+    while not error.exists() or not error.read_text():
+        time.sleep(0.01)
     emulated["a"].kill_processes()
     status = ended(run)
     assert (status.state, status.exit_code, status.reason) == ("lost", None, "its processes were killed")
@@ -129,7 +132,14 @@ def test_what_is_left_of_a_lost_run_is_ended(hosts: Hosts, emulated: EmulatedHos
     leader = int(Path(run.directory, "pid").read_text().split()[0])
     os.kill(leader, signal.SIGKILL)
     assert ended(run).state == "lost"
-    while any(Path(f"/proc/{pid}/comm").read_text() == "sleep\n" for pid in emulated["a"].processes()):
+
+    def is_sleep(pid: int) -> bool:
+        try:
+            return Path(f"/proc/{pid}/comm").read_text() == "sleep\n"
+        except OSError:
+            return False
+
+    while any(map(is_sleep, emulated["a"].processes())):
         time.sleep(0.01)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from conftest import OpenStudy
 from factory import MS, STATISTICS, S, as_version_1, load_row, run_row, write_load, write_run
@@ -96,11 +97,15 @@ def test_a_condition_with_its_limit_in_the_interval_is_undecided(
 ) -> None:
     words = (*runs["a"], "vs", *runs["b"], "--out", tmp_path, "--overwrite", "--fail-if", "p50 > +99.9%")
     assert compare(*words) == 4
-    message = capsys.readouterr().err
+    said = capsys.readouterr()
+    message = said.err
     assert re.search(
         r"^p50 > \+99\.9% is undecided for B: \+\d+\.\d % \(95 % interval \+\d.* … \+1\d\d\.\d %\); ", message
     )
-    assert "decide it" in message
+    what_decides = r"(about \d+ runs per side, or longer runs,|no practical number of runs) would decide this"
+    assert re.search(what_decides, message, re.MULTILINE)
+    # The number that shows any difference is another one.
+    assert "decide" not in said.out
     assert compare(*words, "--fail-if", "p50 > +10%") == 3
 
 
@@ -153,10 +158,12 @@ def test_with_a_fake_result_a_condition_is_undecided(
     assert message.err == "p99 > +10% is undecided for B: 1 result is fake\n"
 
 
-def test_a_closed_loop_is_the_same_load_at_different_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    closed = {"options": {"closed": True}}
+@pytest.mark.parametrize("option", ["closed", "asap"])
+def test_a_load_stays_the_same_if_the_storage_sets_its_times(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     paths = [
-        run(tmp_path, f"{last}", 1, span=SPAN | {"last_ns": last}, run=closed)
+        run(tmp_path, f"{last}", 1, span=SPAN | {"last_ns": last}, run={"options": {option: True}})
         for last in (9_000_000_000, 9_100_000_000)
     ]
     assert compare(*paths, "--out", tmp_path, "--json") == 0
@@ -428,6 +435,27 @@ def test_with_an_unfilled_target_a_condition_is_undecided(
     assert f"Target not filled: {reads:,} of {reads:,} reads of empty returned only zeros (B)." in message.out
     assert "No verdict on the storage: reads returned only zeros" in message.out
     assert message.err == "p99 > +10% is undecided for B: 1 run read a target that was not filled\n"
+
+
+@pytest.mark.parametrize(("failed", "code"), [(1, 3), (9, 4)])
+def test_failed_requests_are_named_and_many_prevent_a_verdict(
+    runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str], failed: int, code: int
+) -> None:
+    sides = []
+    for path in runs["b"]:
+        table = pq.ParquetFile(path).read()
+        outcome = pa.array(["error"] * failed + table["outcome"].to_pylist()[failed:])
+        table = table.set_column(table.schema.get_field_index("outcome"), "outcome", outcome)
+        sides.append(write_run(tmp_path / path.name, table, span=SPAN))
+    words = (*runs["a"], "vs", *sides, "--out", tmp_path, "--fail-if", "p50 > +10%")
+    assert compare(*words) == code
+    message = capsys.readouterr()
+    named = f"{3 * failed} of 9,000 requests failed in B"
+    assert f"Failed requests: {named}" in message.out
+    # Those of one run succeeded in no other.
+    assert f"of the {3000 - failed:,} requests that completed on both sides" in message.out
+    assert ("No verdict on the storage: requests failed" in message.out) == (code == 4)
+    assert (message.err == f"p50 > +10% is undecided for B: {named}\n") == (code == 4)
 
 
 def test_a_page_of_other_runs_is_replaced_only_if_asked(

@@ -40,10 +40,10 @@ def test_a_finding_is_printed_with_its_details(stalling: Path) -> None:
     assert done.stdout.startswith(
         "S07 warning  Periodic stalls: Every 2 s, the storage stops for up to 180 ms: 30 stalls"
     )
-    for label in ("usually means", "ruled out", "advice", "rows", "sure"):
+    for label in ("usually means", "ruled out", "advice", "rows", "confidence"):
         assert re.search(rf"^    {label} +\S", done.stdout, re.MULTILINE), label
     assert f'iosonar sql {stalling} "SELECT * FROM requests WHERE latency_ns >= ' in done.stdout
-    assert "    sure           high: 30 stalls keep to the period" in done.stdout
+    assert "    confidence     high: 30 stalls are within" in done.stdout
 
 
 def test_the_severity_decides_on_the_exit_code(stalling: Path) -> None:

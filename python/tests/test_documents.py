@@ -30,8 +30,8 @@ CHOOSE, STALL, CACHE, GATE, READ = (
 DOCUMENTS = (README, CHOOSE, STALL, CACHE, GATE, READ)
 
 NOT_RUN = {
-    (README, "make demo "): "builds the program, and needs the network; continuous integration runs it",
-    (README, "pip install ."): "builds the program, and needs the network; continuous integration runs it",
+    (README, "make demo "): "builds the program, and needs the network; continuous integration runs `make test`",
+    (README, "pip install ."): "builds the program for release: `make install-test` runs it",
 }
 """Blocks that do not run, by document and beginning, with the reason."""
 

@@ -124,6 +124,15 @@ def test_a_backlog_is_worked_off_after_the_peak(tmp_path: Path) -> None:
     assert found.values["done_per_s"] == pytest.approx(800, rel=0.05)
 
 
+def test_a_backlog_may_go_at_once_after_a_pause(tmp_path: Path) -> None:
+    load = ("on-off", "--rate", 300, "--on", "10s", "--off", "10s", "--phases", "fixed", "--duration", "55s")
+    device = 'servers = 1000\n[service.constant]\ntime = "400us"\n[stall]\nevery = "9s"\nlasts = "3s"\n'
+    found = only(diagnosed(simulated(tmp_path, device, *load, "--size", "4k", "--span", "4G")), "S04")
+    # The storage pauses from 9 to 12 s, the load from 10 s on.
+    assert found.values["due_per_s"] == 0
+    assert found.values["behind_s"] == pytest.approx(2, rel=0.2)
+
+
 def test_a_queue_that_collapses_has_a_best_depth(tmp_path: Path) -> None:
     device = 'servers = 8\n[service.exponential]\nmean = "4ms"\n[collapse]\nbeyond = 16\ngrowth = 0.02\n'
     load = ("ramp", "--growth", 70, "--duration", "60s", "--size", "4k", "--reads", 0.7, "--span", "4G")

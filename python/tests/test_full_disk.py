@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,22 +10,6 @@ from made_run import made_run
 from test_report import png_size, report
 
 from iosonar.table import embedded
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A file system of 2 MiB as the temporary directory."""
-    if "root" in os.environ.get("IOSONAR_WITHOUT", "").split(","):
-        pytest.skip("skipped because of IOSONAR_WITHOUT: needs root")
-    if os.geteuid() != 0:
-        pytest.fail("this test needs root, to mount a small file system; skip such tests with IOSONAR_WITHOUT=root")
-    directory = tmp_path / "small"
-    directory.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "iosonar-test", directory], check=True)
-    monkeypatch.setenv("TMPDIR", str(directory))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    yield directory
-    subprocess.run(["umount", directory], check=True)
 
 
 @pytest.mark.parametrize("kept_on_disk", [True, False])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
@@ -79,7 +80,8 @@ def test_a_condition_compares_a_run_with_a_limit(good: Path, condition: str, out
 
 def test_a_percentile_of_too_few_requests_is_undecided(good: Path) -> None:
     with open_run(good) as opened:
-        assert opened.holds("p99.9 > 1ns").startswith("is undecided: too few requests for p99.9")
+        expected = "is undecided: too few requests for p99.9, which takes at least 10,000, or"
+        assert opened.holds("p99.9 > 1ns").startswith(expected)
 
 
 @pytest.mark.parametrize(
@@ -102,11 +104,23 @@ def test_a_percentile_of_too_few_requests_is_undecided(good: Path) -> None:
         (Scope.RUN, "state = done"),
         (Scope.SIDES, "max > +10%"),
         (Scope.SIDES, "p99 = 10%"),
+        (Scope.SIDES, "p99 > 10%"),
+        (Scope.SIDES, "throughput < 95%"),
+        (Scope.SIDES, "throughput > 100"),
+        (Scope.SIDES, "p99 > +1us"),
+        (Scope.RUN, "p99 > -1ms"),
+        (Scope.RUN, "throughput < -5%"),
     ],
 )
 def test_a_wrong_condition_says_what_is_right(of: Scope, text: str) -> None:
     with pytest.raises(UsageError, match="invalid condition"):
         Condition.parse(text, of)
+
+
+def test_a_change_without_a_sign_is_corrected() -> None:
+    for text, right in (("p99 > 10%", "p99 > +10%"), ("throughput < 5%", "throughput < -5%")):
+        with pytest.raises(UsageError, match=f"like '{re.escape(right)}'"):
+            Condition.parse(text, Scope.SIDES)
 
 
 def test_the_p99_of_a_condition_is_that_of_the_rows(tmp_path: Path) -> None:
@@ -258,6 +272,27 @@ def test_junit_and_markdown_agree_with_the_exit_code(good: Path, tmp_path: Path,
     assert counts == {"tests": "3", "failures": "1", "errors": "1", "skipped": "0"}
     text = markdown.read_text()
     assert text.startswith("## ") and "| p99 \\< 10ms | failed |" in text and "p95" in text
+
+
+def test_an_undecided_condition_may_be_skipped_in_junit(good: Path, tmp_path: Path) -> None:
+    other = write_run(tmp_path / "other.replay.parquet", [*GOOD[:-1], run_row(9999, scheduled=3 * S, latency=MS)])
+    junit = tmp_path / "j.xml"
+    words = (good, other, "--out", tmp_path, "--junit", junit, "--fail-if", "p99 < 10ms", "--fail-if", "p99.99 > 1s")
+    for more, name in (((), "error"), (("--skip-undecided",), "skipped")):
+        assert compare(*words, *more) == 3
+        suite = ElementTree.parse(junit).getroot()
+        counts = {each: suite.attrib[each] for each in ("failures", "errors", "skipped")}
+        assert counts == {"failures": "1", "errors": "0", "skipped": "0"} | {name + "s" * (name == "error"): "1"}
+        (undecided,) = suite.findall(f"testcase/{name}")
+        assert "is undecided for B: too few requests" in undecided.attrib["message"]
+    assert compare(*words[:-4], "--fail-if", "p99.99 > 1s", "--skip-undecided") == 4
+
+
+def test_bullets_of_markdown_have_one_mark(tmp_path: Path) -> None:
+    banners = tuple(Banner(severity, "text.", "Head:") for severity in Severity)
+    write_markdown(Summary("t", "", (), banners), [], tmp_path / "s.md")
+    bullets = {line for line in (tmp_path / "s.md").read_text().splitlines() if line.startswith("-")}
+    assert bullets == {f"- {mark}**Head:** text." for mark in ("✗ ", "⚠ ", "✓ ", "")}
 
 
 @pytest.mark.parametrize("option", ["--junit", "--markdown"])

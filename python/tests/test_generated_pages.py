@@ -88,7 +88,7 @@ def signature(each: Any) -> str:
 
 def library() -> str:
     """The page of all public names of the library."""
-    lines = ["# Names of the library", "", MADE.format("python/iosonar"), ""]
+    lines = ["# Python library: all names", "", MADE.format("python/iosonar"), ""]
     lines += ["What `import iosonar` offers; [the library](../library.md) shows how they are used."]
     for name, each in public():
         level = "###" if "." in name else "##"

@@ -19,7 +19,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Any:
     return judge
 
 
-def test_the_judge_counts_by_the_distance_from_the_median(judge: Any) -> None:
+def test_the_judge_counts_from_the_most_frequent_difference(judge: Any) -> None:
     scheduled = [(n * 1000.0, (8 * n, "R")) for n in range(100)]
     # All 5 s later; one 30 µs late, one never, and a read of the first sector before the replay began.
     events = [(at + 5e6 + (30 if place[0] == 80 else 0), place) for at, place in scheduled if place[0] != 400]
@@ -27,6 +27,19 @@ def test_the_judge_counts_by_the_distance_from_the_median(judge: Any) -> None:
     assert (found["requests"], found["missing"]) == (100, 1)
     assert found["within_pct"] == {"10": 98.0, "25": 98.0, "50": 99.0, "100": 99.0, "1000": 99.0}
     assert found["error_us"]["0.5"] == 0
+
+
+def test_most_requests_may_be_late(judge: Any) -> None:
+    scheduled = [(n * 1000.0, (8 * n, "R")) for n in range(100)]
+    events = [(at + 5e6 + (0 if n % 5 == 0 else 100 * n), place) for n, (at, place) in enumerate(scheduled)]
+    assert judge.judged(scheduled, events)["within_pct"]["50"] == 20.0
+
+
+def test_a_request_that_is_queued_twice_has_its_first_time(judge: Any) -> None:
+    # Two requests to each of 50 sectors, a second apart; of half of the sectors, the first is tried again after 3 ms.
+    scheduled = [(n * 20_000.0, (8 * (n % 50), "W")) for n in range(100)]
+    again = [(at + 3000.0, place) for at, place in scheduled[:50:2]]
+    assert judge.judged(scheduled, sorted(scheduled + again))["within_pct"]["10"] == 100.0
 
 
 def test_the_judge_reads_events_and_loads(judge: Any, tmp_path: Path) -> None:

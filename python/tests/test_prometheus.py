@@ -133,8 +133,7 @@ def test_each_expression_of_the_dashboard_has_data(tmp_path: Path, histograms: s
             for expression in checked:
                 eventually(expression, partial(query, server, expression))
             assert replay.poll() is None, (tmp_path / "replay.log").read_text()
-            [up] = query(server, "up")
-            assert up["value"][1] == "1"
+            eventually("up", lambda: query(server, "up")[0]["value"][1] == "1")
 
 
 def test_the_dashboard_names_all_metrics_but_of_time() -> None:

@@ -92,27 +92,35 @@ def test_the_command_writes_tables_pictures_and_a_page(load: Path, tmp_path: Pat
     assert {"d.points.csv", "d.points.parquet", "exact.1.replay.parquet"} <= names
 
 
-def test_an_unfilled_target_is_marked_and_allows_no_finding() -> None:
-    def result(name: str, value: float, *, unfilled: bool) -> Result:
-        return Result(
-            name=name,
-            value=value,
-            requests=10,
-            rate=10,
-            response_mean_s=1e-3,
-            response_median_s=1e-3,
-            response_p99_s=1e-3,
-            latency_mean_s=1e-3 + value,
-            latency_p99_s=1e-3 + value,
-            mean_in_flight=1,
-            faithful=True,
-            failed=0,
-            fake="",
-            delayed_by_depth=0,
-            warnings=(),
-            unfilled=unfilled,
-        )
+def result(name: str, value: float, latency_s: float | None = None, *, unfilled: bool = False) -> Result:
+    return Result(
+        name=name,
+        value=value,
+        requests=10,
+        rate=10,
+        response_mean_s=1e-3,
+        response_median_s=1e-3,
+        response_p99_s=1e-3,
+        latency_mean_s=latency_s or 1e-3 + value,
+        latency_p99_s=latency_s or 1e-3 + value,
+        mean_in_flight=1,
+        faithful=True,
+        failed=0,
+        fake="",
+        delayed_by_depth=0,
+        warnings=(),
+        unfilled=unfilled,
+    )
 
+
+def test_a_point_is_compared_with_the_exact_runs_of_its_seeds() -> None:
+    # Another seed is another load for the device: the second exact run takes three times as long.
+    exact = [result("exact.1", 0, 1e-3), result("exact.2", 0, 3e-3)]
+    degraded = [result("quantize-1ms.1", 1e-3, 1e-3), *(result(f"quantize-5ms.{n}", 5e-3, n * 2e-3) for n in (1, 2))]
+    assert [row.ratio_mean for row in rows([*exact, *degraded])] == [1, 1, 1.5]
+
+
+def test_an_unfilled_target_is_marked_and_allows_no_finding() -> None:
     def said(*, exact: bool, degraded: bool) -> tuple[list[str], list[str]]:
         results = [result("exact.1", 0, unfilled=exact), result("delay-1ms.1", 1e-3, unfilled=degraded)]
         found = rows(results)

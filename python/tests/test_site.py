@@ -12,9 +12,11 @@ import pytest
 from binary import TOP
 
 sys.path.insert(0, str(TOP / "tools"))
-from site_of_documents import PAGES, document, without_code, write_sources
+from site_links import faults
+from site_of_documents import PAGES, anchor, document, main, without_code, write_sources
 
 IN_TEXT = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+
 # What a browser would load by itself from an address in a page.
 LOADED = re.compile(r"!\[[^\]]*\]\(\w+:|<(?:script|img|link|iframe|video|audio|object|embed)\b|@import")
 
@@ -40,8 +42,7 @@ def anchors(page: Path) -> set[str]:
     """Those that mdbook gives to the headings of a page."""
     found: dict[str, int] = {}
     for heading in re.findall(r"(?m)^#+ +(.+)$", without_code(page.read_text(encoding="utf-8"))):
-        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
-        name = re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", text))
+        name = anchor(heading)
         found[name] = found.get(name, -1) + 1
         found.setdefault(f"{name}-{found[name]}", 0)
     return set(found)
@@ -65,11 +66,11 @@ def test_no_link_of_the_site_is_dead(book: Path) -> None:
             if re.match(r"\w+:", link):
                 continue
             links += 1
-            file, _, anchor = link.partition("#")
+            file, _, within = link.partition("#")
             target = Path(os.path.normpath(page.parent / file)) if file else page
             # mdbook shows a page of the table of contents only, and copies other files.
             is_there = target in all_pages if target.suffix == ".md" else target.is_file()
-            if not is_there or (anchor and anchor not in anchors(target)):
+            if not is_there or (within and within not in anchors(target)):
                 dead.append(f"{page.relative_to(book)}: {link}")
     assert not dead and links > 300, (links, dead)
 
@@ -77,12 +78,66 @@ def test_no_link_of_the_site_is_dead(book: Path) -> None:
 def test_the_search_index_is_on(book: Path) -> None:
     settings = tomllib.loads((book / "book.toml").read_text())
     assert settings["output"]["html"]["search"]["enable"] is True
+    assert all((book / name).is_file() for name in settings["output"]["html"]["additional-css"])
     makefile = (TOP / "Makefile").read_text()
     assert re.search(r"--no-default-features \\\n\s*--features search mdbook@", makefile), "mdbook can search"
 
 
-def test_the_site_loads_nothing_from_the_network(book: Path) -> None:
-    settings = (book / "book.toml").read_text()
-    assert not re.search(r"https?:|mathjax|additional-", settings), settings
+def test_the_sources_load_nothing_from_the_network(book: Path) -> None:
+    settings = (book / "book.toml").read_text() + (book / "site.css").read_text()
+    assert not re.search(r"https?:|mathjax|@import|url\(", settings), settings
     found = [str(page) for page in pages(book) if LOADED.search(without_code(page.read_text(encoding="utf-8")))]
     assert not found
+
+
+def test_the_gallery_has_each_picture_with_caption_and_link(book: Path) -> None:
+    gallery = (book / "src/gallery.md").read_text(encoding="utf-8")
+    entries = re.findall(r"(?m)^!\[(.+)\]\(docs/pictures/(.+)\)\n\n\*(.+)\* \(\[.+\]\((.+)\)\)$", gallery)
+    assert sorted(name for _, name, _, _ in entries) == sorted(path.name for path in TOP.glob("docs/pictures/*.png"))
+    assert all(text == caption and link.split("#")[0].endswith(".md") for text, _, caption, link in entries)
+
+
+GOOD = """<link rel="stylesheet" href="site.css"><h1 id="top">x</h1> <a href="#top">x</a>
+<a href="docs/b.html#here">x</a>
+<a href="docs/">x</a> <a href="https://example.org/">x</a> <img src="data:image/png;base64,AAAA">"""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", []),
+        ('<a href="docs/README.html">x</a>', ["index.html has a dead link: docs/README.html"]),
+        ('<a href="docs/b.html#gone">x</a>', ["index.html has a dead link: docs/b.html#gone"]),
+        ('<img src="gone.png">', ["index.html has a dead link: gone.png"]),
+        ('<a href="../outside.html">x</a>', ["index.html has a dead link: ../outside.html"]),
+        ('<img src="https://example.org/a.png">', ["index.html loads https://example.org/a.png"]),
+        ('<script src="//example.org/a.js"></script>', ["index.html loads //example.org/a.js"]),
+        ("<style>@import 'https://example.org/a.css'</style>", ["index.html loads https://example.org/a.css"]),
+    ],
+)
+def test_faults_of_a_built_site_are_found(tmp_path: Path, text: str, found: list[str]) -> None:
+    site = tmp_path / "html"
+    (site / "docs").mkdir(parents=True)
+    (tmp_path / "outside.html").write_text("")
+    (site / "index.html").write_text(GOOD + text)
+    (site / "docs/index.html").write_text('<a href="../index.html#top">x</a>')
+    (site / "docs/b.html").write_text('<h2 id="here">x</h2>')
+    (site / "site.css").write_text("/* url(gone.png) */ p { color: red }")
+    assert faults(site) == found
+
+
+def test_a_style_sheet_is_checked_too(tmp_path: Path) -> None:
+    (tmp_path / "a.css").write_text(
+        "p { background: url(gone.png) } q { background: url('https://example.org/a.png') }"
+    )
+    assert faults(tmp_path) == ["a.css loads https://example.org/a.png", "a.css has a dead link: gone.png"]
+
+
+def test_a_site_with_a_dead_link_is_not_built(tmp_path: Path) -> None:
+    """With stand-ins for both programs."""
+    (tmp_path / "iosonar").write_text("#!/bin/sh\nprintf 'Commands:\\n  info  x\\n'\n")
+    (tmp_path / "mdbook").write_text("#!/bin/sh\nmkdir $4\necho '<a href=gone.html>x</a>' > $4/index.html\n")
+    for name in ("iosonar", "mdbook"):
+        (tmp_path / name).chmod(0o755)
+    with pytest.raises(SystemExit, match=r"^index\.html has a dead link: gone\.html$"):
+        main(str(tmp_path / "iosonar"), str(tmp_path / "mdbook"), tmp_path / "site")

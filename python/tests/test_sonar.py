@@ -78,7 +78,7 @@ def test_fidelity_comes_first(open_study: OpenStudy) -> None:
     with open_study(ROWS) as study:
         first = build(study, "latency.realtime").notes[0]
     assert (first.kind, first.severity) == (NoteKind.FIDELITY, Severity.GOOD)
-    assert first.text == "Replay faithful: 97.5 % within 10 µs, 99.4 % within 50 µs; delay p99 21 µs"
+    assert first.text == "Replay faithful: 97.5 % within 10 µs, 99.4 % within 50 µs, 99 % within 21 µs"
 
 
 def test_an_unfaithful_run_has_no_verdict(open_study: OpenStudy) -> None:
@@ -107,7 +107,7 @@ def test_the_runs_own_verdict_takes_precedence_over_its_delays(
         first = build(study, "latency.realtime").notes[0]
         summary = run_page(study, []).summary
     assert (first.kind, first.severity) == (NoteKind.FIDELITY, severity)
-    assert "90.0 % within 10 µs, 96.0 % within 50 µs; delay p99 120 µs" in first.text
+    assert "90.0 % within 10 µs, 96.0 % within 50 µs, 99 % within 120 µs" in first.text
     assert (summary.banners[0].severity, summary.banners[0].text) == (severity, "So it was.")
 
 
@@ -127,14 +127,19 @@ def test_fake_and_cut_short_are_stamped(open_study: OpenStudy) -> None:
 
 
 @pytest.mark.parametrize(
-    ("factor", "severity"),
-    [(15.161, Severity.WARNING), (1.0, Severity.NEUTRAL), (0.166, Severity.NEUTRAL), (2.0, Severity.WARNING)],
+    ("factor", "severity", "words"),
+    [
+        (15.161, Severity.WARNING, "wrap-around factor 15.2"),
+        (1.0, Severity.NEUTRAL, "load spans 100 % of the target"),
+        (0.166, Severity.NEUTRAL, "load spans 16.6 % of the target"),
+        (2.0, Severity.WARNING, "wrap-around factor 2"),
+    ],
 )
-def test_the_wrap_around_factor_warns(open_study: OpenStudy, factor: float, severity: Severity) -> None:
+def test_the_wrap_around_factor_warns(open_study: OpenStudy, factor: float, severity: Severity, words: str) -> None:
     with open_study(ROWS, run={"statistics": STATISTICS | {"wrap_factor": factor}}) as study:
         ((text, found),) = notes(build(study, "delay.setpoint"), NoteKind.WRAP)
     assert found is severity
-    assert text.startswith("wrap-around factor ")
+    assert text == words
 
 
 def test_the_overview_has_demand_and_actual(open_study: OpenStudy) -> None:

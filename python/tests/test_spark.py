@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from factory import MS, RUN_SCHEMA, US, as_version_1, run_row, write_run
+from s3_server import s3_server
 from test_original import made as made_with_original
 from test_original import study_of
 
@@ -175,6 +176,18 @@ def test_findings_are_the_same_on_a_cluster(cluster: str, tmp_path: Path) -> Non
         expected, found = (diagnosis_of([path], engine) for engine in ("duckdb", f"spark={cluster}"))
         assert bool(expected.findings) == is_found
         same(found, expected, path.name)
+
+
+def test_workers_read_the_copy_of_an_object(cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = made(tmp_path, "a", 1, 6_000)
+    with s3_server() as store:
+        store.objects["bucket/a.replay.parquet"] = run.read_bytes()
+        for name, value in store.variables().items():
+            monkeypatch.setenv(name, value)
+        found = diagnosis_of([Path("s3://bucket/a.replay.parquet")], f"spark={cluster}")
+    expected = diagnosis_of([run], "duckdb")
+    assert list(found.files) == ["s3://bucket/a.replay.parquet"]
+    same(dataclasses.replace(found, files=expected.files), expected, "diagnosis")
 
 
 def diagnosis_of(paths: Sequence[Path], engine: str) -> Diagnosis:

@@ -400,9 +400,9 @@ def test_damage_that_an_engine_finds_is_reported_with_its_file(tmp_path: Path) -
     path = write_run(tmp_path / "a.parquet", ROWS)
     with ExitStack() as stack:
         open_validated(path, tmp_path, stack)
-    assert damage_among([path]) is None
+    assert damage_among({path: path}) is None
     whole = path.read_bytes()
     path.write_bytes(whole[:4] + bytes(400) + whole[404:])
-    assert str(damage_among([path])).startswith(
+    assert str(damage_among({path: path})).startswith(
         f"{path}: damaged Parquet: its rows cannot be read; copy the file again"
     )

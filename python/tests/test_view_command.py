@@ -53,7 +53,7 @@ def test_what_a_view_cannot_show_is_refused(tmp_path: Path) -> None:
         ([tmp_path / "none"], "No such file"),
         ([run, "--follow"], "whose run has ended"),
         ([run, "--port", "70000"], "65535"),
-        ([run, "--from", "1"], "both"),
+        ([run, "--from", "1"], "a later --to"),
         ([run, "--figure", "none"], "latency.realtime"),
     ):
         with program(*words) as started:

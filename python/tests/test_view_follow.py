@@ -46,7 +46,7 @@ def state(view: Following) -> dict[str, Any]:
 
 
 def test_a_view_grows_with_the_run_and_says_when_it_ends(tmp_path: Path) -> None:
-    replay, run = start(tmp_path)
+    replay, run = start(tmp_path, 20)
     try:
         journal = Path(f"{run}.journal")
         until(lambda: journal.exists() and journal.stat().st_size > 100_000)

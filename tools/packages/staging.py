@@ -77,9 +77,16 @@ def _stage_environment(root: Path, wheel: Path) -> None:
         text = script.read_text().split("\n", 1)[1]
         (programs / script.name).write_text(f"#!/{ENVIRONMENT}/bin/python\n{text}")
         (programs / script.name).chmod(0o755)
-        link = root / "usr/bin" / script.name
-        link.parent.mkdir(parents=True, exist_ok=True)
-        link.symlink_to(os.path.relpath(programs / script.name, link.parent))
+    # `iosonar NAME` finds iosonar-NAME below ENVIRONMENT; users type only the program with a name of its own.
+    for link, target in (
+        ("usr/bin/tree-replay", programs / "tree-replay"),
+        (f"{ENVIRONMENT}/bin/iosonar", root / "usr/bin/iosonar"),
+    ):
+        (root / link).parent.mkdir(parents=True, exist_ok=True)
+        (root / link).symlink_to(os.path.relpath(target, (root / link).parent))
+    page = root / "usr/share/man/man1/tree-replay.1.gz"
+    page.parent.mkdir(parents=True)
+    page.write_bytes(gzip.compress(b".so man1/iosonar-campaign.1\n", 9, mtime=0))
     if (libraries / "share/iosonar").is_dir():
         shutil.copytree(libraries / "share/iosonar", root / "usr/share/iosonar")
     for left in ("bin", "share"):

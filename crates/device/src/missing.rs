@@ -1,4 +1,5 @@
-//! The error for a missing path. Below `/dev`, it never suggests to create a file, which would fill the memory.
+//! The errors for a missing path and for missing permission. Below `/dev`, the first never suggests to create a file, which
+//! would fill the memory.
 
 use std::fs;
 use std::io;
@@ -27,6 +28,16 @@ pub(super) fn missing(path: &Path, error: io::Error) -> Error {
         "no such device or file; `lsblk` lists devices".to_owned()
     };
     Error::Unsafe { path: path.to_owned(), reason }
+}
+
+/// What to do without permission for a device.
+pub(super) fn permission_remedy() -> &'static str {
+    // Containers may refuse devices even to root.
+    if rustix::process::geteuid().is_root() {
+        "root has no access to it here; the container's device rules may forbid it"
+    } else {
+        "run as root, or join the device's group"
+    }
 }
 
 /// How to create a file as a target.

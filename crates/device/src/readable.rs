@@ -9,7 +9,7 @@ use iosonar_pacing::{Error, Result};
 
 use super::node::Handle;
 use super::target::direct_io_alignment;
-use super::{Kind, sysfs};
+use super::{Kind, missing, sysfs};
 
 /// A block device or regular file, open for reading.
 #[derive(Debug)]
@@ -78,13 +78,7 @@ impl Readable {
 
 fn not_read(path: &Path, error: io::Error) -> Error {
     if matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM)) {
-        // Containers may refuse devices even to root.
-        let advice = if rustix::process::geteuid().is_root() {
-            "root cannot read it here; the container's device rules may forbid it"
-        } else {
-            "reading a device needs root or its group (try sudo)"
-        };
-        let reason = format!("{error}; {advice}");
+        let reason = format!("{error}; {}", missing::permission_remedy());
         return Error::Unsafe { path: path.to_owned(), reason };
     }
     Error::file(path, error)

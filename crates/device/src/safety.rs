@@ -30,7 +30,7 @@ use super::node::{Handle, Node};
 use super::processes::{AccessKind, Opener};
 use super::stack::{Layer, Part, below, overlap};
 use super::tree::Tree;
-use super::{Kind, content, locks, loops, mounts, processes};
+use super::{Kind, content, locks, loops, missing, mounts, processes};
 
 /// Probing programs (udev's workers, `blkid`) open a device for a moment after another program has closed it. Timeouts until
 /// no program has it open for writing, and for reading.
@@ -80,7 +80,7 @@ pub fn refuse_content(handle: &Handle, force: bool) -> Result<()> {
     let readable = handle.open(OpenOptions::new().read(true));
     if readable.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied) {
         return refuse(match handle.kind {
-            Kind::Block => "permission denied: run iosonar as root, or join the device's group".into(),
+            Kind::Block => format!("permission denied; {}", missing::permission_remedy()),
             _ => "permission denied: iosonar must read it to check that it holds no data".into(),
         });
     }

@@ -233,7 +233,9 @@ impl Device {
 fn not_opened(path: &Path, kind: Kind, error: io::Error) -> Error {
     let reason = match error.raw_os_error() {
         Some(libc::EBUSY) => "in use: mounted, or claimed by LVM, RAID, swap or another program".into(),
-        Some(libc::EACCES | libc::EPERM) if kind == Kind::Block => format!("{error}; a device needs root (try sudo)"),
+        Some(libc::EACCES | libc::EPERM) if kind == Kind::Block => {
+            format!("{error}; {}", missing::permission_remedy())
+        }
         Some(libc::ETXTBSY) => "a running program, or a swap file".into(),
         Some(libc::EINVAL) => "its file system has no direct I/O; use another one".into(),
         Some(libc::EROFS) => "read-only".into(),

@@ -49,6 +49,6 @@ pub fn permission_remedy(command: &str) -> String {
          allows it to no one (see /sys/kernel/security/lockdown)"
             .to_owned()
     } else {
-        format!("run it as root, `sudo {command} …`")
+        format!("run it as root (`sudo {command} …`)")
     }
 }

@@ -9,11 +9,15 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
+use anyhow::Result;
+use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Command};
 use iosonar_pacing::options::configured::CONFIGURED;
 use iosonar_trace::params::{Text, did_you_mean};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+
+use crate::usage::misuse;
 
 /// Names another file, or an empty text for none.
 pub const VARIABLE: &str = "IOSONAR_CONFIG";
@@ -51,19 +55,26 @@ pub fn read(command_line: &Command) -> Result<Vec<Default>, String> {
     let Some(path) = path() else { return Ok(Vec::new()) };
     match fs::read_to_string(&path) {
         Ok(text) => parse(&path.to_string_lossy(), &text, command_line),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        // A file that is named must exist.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && env::var_os(VARIABLE).is_none() => Ok(Vec::new()),
         Err(error) => Err(format!("{}: {error}", path.display())),
     }
 }
 
 /// The command line with the user's defaults, for a command line as typed.
-pub fn apply(command_line: Command, words: &[OsString]) -> clap::error::Result<Command> {
+///
+/// # Errors
+/// If the file is wrong, unless the command line only prints help or the version.
+pub fn apply(command_line: Command, words: &[OsString]) -> Result<Command> {
     let first = words.get(1).and_then(|word| word.to_str()).unwrap_or_default();
     if WITHOUT.contains(&first) {
         return Ok(command_line);
     }
-    let refused = |why| clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{why}\n"));
-    let mut defaults = read(&command_line).map_err(refused)?;
+    let mut defaults = match read(&command_line) {
+        Ok(defaults) => defaults,
+        Err(_) if is_for_help(&command_line, words) => return Ok(command_line),
+        Err(why) => misuse!("{why}"),
+    };
     defaults.retain(|default| !is_excluded(&command_line, default, words));
     let of_this = defaults.iter().filter(|default| {
         let typed = words[1..].iter().filter_map(|word| word.to_str());
@@ -75,6 +86,15 @@ pub fn apply(command_line: Command, words: &[OsString]) -> clap::error::Result<C
         let Default { command: names, id, values, .. } = default;
         with_default(command, &names, &id, &values)
     }))
+}
+
+/// Whether the command line prints help or the version, which needs no defaults.
+fn is_for_help(command_line: &Command, words: &[OsString]) -> bool {
+    use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    let parsed = command_line.clone().try_get_matches_from(words);
+    parsed.is_err_and(|error| {
+        matches!(error.kind(), DisplayHelp | DisplayHelpOnMissingArgumentOrSubcommand | DisplayVersion)
+    })
 }
 
 /// Whether one of these words is an option that excludes that of the default.
@@ -196,7 +216,12 @@ fn values(text: &Text<'_>, option: &Arg, value: &Spanned<DeValue<'_>>) -> Result
         Err(error) => {
             let text = error.to_string();
             let why = text.lines().next().unwrap_or_default();
-            Err(why.trim_start_matches("error: ").replace(" for '[value]...'", "").replace(" for '<value>...'", ""))
+            let why =
+                why.trim_start_matches("error: ").replace(" for '[value]...'", "").replace(" for '<value>...'", "");
+            match error.get(ContextKind::ValidValue) {
+                Some(ContextValue::Strings(valid)) => Err(format!("{why}; possible values: {}", valid.join(", "))),
+                _ => Err(why),
+            }
         }
     }
 }
@@ -237,6 +262,10 @@ mod tests {
     fn unknown_names_are_refused_with_the_nearest_one() {
         assert_eq!(refused("\n[replai]\n"), "f:2: replai: no such command; did you mean replay?");
         assert_eq!(refused("[replay]\ndepht = 3\n"), "f:2: replay.depht: no such option; did you mean depth?");
+        for far in ["threads", "treads"] {
+            let why = refused(&format!("[replay]\n{far} = 3\n"));
+            assert!(why.starts_with(&format!("f:2: replay.{far}: no such option; known: ")), "{why}");
+        }
         assert_eq!(refused("[campaign.statsu]\n"), "f:1: campaign.statsu: no such option; did you mean status?");
         assert!(refused("depth = 3\n").starts_with("f:1: depth: no such command; "));
         assert_eq!(refused("replay = 3\n"), "f:1: replay: options of a command are in a table, [replay]");
@@ -246,6 +275,8 @@ mod tests {
     fn wrong_values_are_refused_as_on_the_command_line() {
         let why = refused("[replay]\ndepth = 'x'\n");
         assert!(why.starts_with("f:2: replay.depth: invalid value 'x'"), "{why}");
+        let why = refused("[replay]\nwait = 'slow'\n");
+        assert_eq!(why, "f:2: replay.wait: invalid value 'slow'; possible values: spin, hybrid, sleep, inline");
         assert_eq!(refused("[replay]\nasap = 1\n"), "f:2: replay.asap: expected true or false");
         assert!(refused("[replay]\ndepth = \n").starts_with("f:2: "));
         assert!(refused("[replay]\ndepth = [1, 2]\n").contains("found array"));

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::program::Program;
 use crate::programs::{find, is_of_python};
+use crate::topics;
 use crate::usage::misuse;
 
 /// The schema version of this binary; the Python half refuses another one.
@@ -57,6 +58,8 @@ fn unknown(name: &str, of: &Program) -> String {
              PATH; install the package iosonar-workbench, or run `pip install .` in \
              the source directory"
         )
+    } else if topics::has(name) {
+        format!("no subcommand `{name}`; `iosonar help {name}` prints the tutorial")
     } else if near.is_empty() {
         format!("no subcommand `{name}`, and no program iosonar-{name} in PATH; `iosonar --help` lists the commands")
     } else {

@@ -70,8 +70,8 @@ pub fn grouped(command: Command) -> Command {
         text += &format!("{heading}:\n");
         for name in names {
             let about = match command.find_subcommand(name).and_then(Command::get_about) {
-                Some(about) => about.to_string(),
-                None => "Print this message or the help of a command".to_owned(),
+                Some(about) if *name != "help" => about.to_string(),
+                _ => "Print this message, the help of a command, or a tutorial".to_owned(),
             };
             text += &format!("  {name:width$}  {about}\n");
         }

@@ -2,6 +2,7 @@
 //!
 //! Each subcommand is a file under `commands/`; any other name runs the program `iosonar-NAME`.
 
+mod causes;
 mod commands;
 mod console;
 mod defaults;
@@ -38,7 +39,7 @@ use crate::commands::Command;
 use crate::console::{out, status};
 use crate::program::Program;
 
-/// The version, and the commit in a build by `make`, which names both.
+/// The version, and the commit in a build for release: by `make`, or by the build script.
 const VERSION: &str = match option_env!("IOSONAR_VERSION") {
     Some(text) => text,
     None => env!("CARGO_PKG_VERSION"),
@@ -60,8 +61,11 @@ fn command_line() -> clap::Command {
     help::short(programs::join(Cli::command()))
 }
 
-fn parse(words: Vec<OsString>) -> clap::error::Result<Command> {
+fn parse(mut words: Vec<OsString>) -> anyhow::Result<Command> {
     use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand as Missing};
+    if matches!(words.as_slice(), [_, help, option] if help == "help" && (option == "-h" || option == "--help")) {
+        words.pop();
+    }
     let mut command_line = command_line();
     if let Some(words) = external::words(&words, &command_line) {
         return Ok(Command::External(words));
@@ -89,7 +93,13 @@ fn main() -> ExitCode {
         out!("{}", text.trim_end());
         return ExitCode::SUCCESS;
     }
-    let command = parse(words).unwrap_or_else(|error| console::refuse(&error));
+    let command = match parse(words) {
+        Ok(command) => command,
+        Err(error) => match error.downcast_ref() {
+            Some(of_line) => console::refuse(of_line),
+            None => return failed(&error),
+        },
+    };
     // If the supervisor cannot start, run without one.
     if let Some(code) = (!is_worker && command.may_hang()).then(supervised::supervise).and_then(Result::ok) {
         return code;
@@ -104,11 +114,13 @@ fn main() -> ExitCode {
         },
         // A reader like `head` closed the pipe.
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::CLOSED_PIPE),
-        Err(error) => {
-            console::notes(&format!("iosonar: {}", without_repetition(&error)));
-            ExitCode::from(if usage::is_usage(&error) { exit::USAGE } else { exit::FAILED })
-        }
+        Err(error) => failed(&error),
     }
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    console::notes(&format!("iosonar: {}", causes::without_repetition(error)));
+    ExitCode::from(if usage::is_usage(error) { exit::USAGE } else { exit::FAILED })
 }
 
 /// A panic in any thread ends the process, so that no thread waits for a dead one. Panics of libraries over damaged files are
@@ -121,23 +133,6 @@ fn end_at_once_on_panics() {
             process::abort();
         }
     }));
-}
-
-/// The error with its causes, without a cause that the message before it ends in.
-fn without_repetition(error: &anyhow::Error) -> String {
-    error.chain().map(text).fold(String::new(), |text, cause| match text.as_str() {
-        "" => cause,
-        _ if text.ends_with(&cause) => text,
-        _ => format!("{text}: {cause}"),
-    })
-}
-
-fn text(cause: &(dyn std::error::Error + 'static)) -> String {
-    match (cause.downcast_ref::<io::Error>(), cause.downcast_ref::<rustix::io::Errno>()) {
-        (Some(error), _) => system_text(error),
-        (_, Some(&error)) => system_text(&error.into()),
-        _ => cause.to_string(),
-    }
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -167,8 +162,6 @@ mod tests {
     use std::process::{Command, Stdio};
     use std::thread;
 
-    use anyhow::Context;
-
     use super::*;
 
     /// In a separate process, because the hook is global.
@@ -187,14 +180,5 @@ mod tests {
         test.args(["--exact", "tests::a_panic_in_any_thread_ends_the_program"]).env(IN_PROCESS, "1");
         let status = test.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
         assert_eq!(status.signal(), Some(rustix::process::Signal::ABORT.as_raw()), "{status}");
-    }
-
-    #[test]
-    fn a_repeated_cause_is_printed_once() {
-        let cause = || io::Error::from(io::ErrorKind::NotFound);
-        let named = Err::<(), _>(cause()).context("a.load.gz").unwrap_err();
-        assert_eq!(without_repetition(&named), "a.load.gz: entity not found");
-        let repeated = Err::<(), _>(cause()).context("a.load.gz: entity not found").unwrap_err();
-        assert_eq!(without_repetition(&repeated), "a.load.gz: entity not found");
     }
 }

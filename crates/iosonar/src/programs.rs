@@ -42,6 +42,7 @@ struct Opt {
     help: String,
     default: Option<String>,
     repeated: bool,
+    required: bool,
 }
 
 static PYTHON_HALF: LazyLock<Vec<PythonCommand>> = LazyLock::new(|| {
@@ -50,6 +51,9 @@ static PYTHON_HALF: LazyLock<Vec<PythonCommand>> = LazyLock::new(|| {
 
 /// In lists, the Python half's commands follow this one.
 const BEFORE_PYTHON_HALF: &str = "replay";
+
+/// Programs that other commands start; no list has them.
+const INTERNAL: [&str; 2] = ["cache-picture", "scale-hosts"];
 
 /// The heading of the list of other programs.
 const HEADING: &str = "Other programs iosonar-NAME:";
@@ -65,11 +69,12 @@ pub fn find(name: &OsStr) -> Option<PathBuf> {
     directories().into_iter().map(|directory| directory.join(&file)).find(|file| is_executable(file))
 }
 
-/// The binary's own directory comes first: sudo drops a virtual environment from `PATH`.
+/// The binary's own directory comes first, as sudo drops a virtual environment from `PATH`; then that of the packages.
 fn directories() -> Vec<PathBuf> {
     let own = env::current_exe().ok().and_then(|exe| exe.parent().map(PathBuf::from));
+    let of_packages = own.as_ref().map(|own| own.join("../lib/iosonar/bin"));
     let path = env::var_os("PATH").unwrap_or_default();
-    own.into_iter().chain(env::split_paths(&path)).collect()
+    own.into_iter().chain(of_packages).chain(env::split_paths(&path)).collect()
 }
 
 fn is_executable(file: &Path) -> bool {
@@ -115,7 +120,7 @@ fn python_command(of: &'static PythonCommand) -> Command {
         command = command.arg(argument.required(of.required && !of.value.contains("...")));
     }
     for of in &of.options {
-        let mut option = Arg::new(of.long.as_str()).long(of.long.as_str()).help(of.help.as_str());
+        let mut option = Arg::new(of.long.as_str()).long(of.long.as_str()).help(of.help.as_str()).required(of.required);
         option = option.visible_aliases(of.aliases.iter().map(String::as_str));
         option = match of.short {
             Some(short) => option.short(short),
@@ -155,7 +160,8 @@ pub fn list(joined: Command) -> Command {
         }
     }
     let own = |name: &OsStr| listed.get_subcommands().any(|of| name == of.get_name()) || name == "help";
-    let others: BTreeMap<_, _> = all().into_iter().filter(|(name, _)| !own(name)).collect();
+    let is_internal = |name: &OsStr| INTERNAL.iter().any(|internal| name == *internal);
+    let others: BTreeMap<_, _> = all().into_iter().filter(|(name, _)| !own(name) && !is_internal(name)).collect();
     if others.is_empty() {
         return listed;
     }

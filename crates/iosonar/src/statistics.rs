@@ -210,7 +210,8 @@ fn moment(m: &Moment) -> String {
 
 fn quantiles(q: &Quantiles) -> String {
     let [median, in_99, in_999] = [q.p50, q.p99, q.p999].map(human::percentile);
-    format!("median {median}, 99 % {in_99}, 99.9 % {in_999}, max {}", human::span(q.max / 1e6))
+    let note = human::too_few(&[q.p50, q.p99, q.p999], "requests");
+    format!("median {median}, p99 {in_99}, p99.9 {in_999}, max {}{note}", human::span(q.max / 1e6))
 }
 
 fn within(w: &Within) -> String {

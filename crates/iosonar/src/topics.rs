@@ -19,6 +19,11 @@ pub fn asked(words: &[OsString]) -> Option<&'static str> {
     }
 }
 
+/// Whether `iosonar help NAME` prints a tutorial.
+pub fn has(name: &str) -> bool {
+    TOPICS.iter().any(|(topic, _)| *topic == name)
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;

@@ -54,9 +54,37 @@ pub fn is_usage(error: &anyhow::Error) -> bool {
     })
 }
 
+/// The command that the words name, and the words of its name.
+fn leaf<'a>(words: &[OsString], command_line: &'a clap::Command) -> (Vec<&'a str>, &'a clap::Command) {
+    let (mut typed, mut leaf) = (vec!["iosonar"], command_line);
+    for word in words.iter().skip(1) {
+        let Some(next) = leaf.find_subcommand(word) else { break };
+        typed.push(next.get_name());
+        leaf = next;
+    }
+    (typed, leaf)
+}
+
+/// Lists the subcommands, unless a similar one is named.
+fn with_subcommands(mut error: clap::Error, words: &[OsString], command_line: &clap::Command) -> clap::Error {
+    // `iosonar help COMMAND …` is about the words after it.
+    let from = usize::from(words.get(1).is_some_and(|word| word == "help"));
+    let (_, leaf) = leaf(&words[from..], command_line);
+    let shown = leaf.get_subcommands().filter(|of| !of.is_hide_set() && of.get_name() != "help");
+    let names: Vec<&str> = shown.map(clap::Command::get_name).collect();
+    if error.get(ContextKind::SuggestedSubcommand).is_none() && !names.is_empty() {
+        let tip = format!("subcommands: {}", names.join(", "));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
 /// Adds a tip to the refusal of an option of another program, or of a word that begins a command, if the subcommand expects
 /// the command after `--`.
 pub fn with_tip(mut error: clap::Error, words: &[OsString], command_line: &clap::Command) -> clap::Error {
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        return with_subcommands(error, words, command_line);
+    }
     let Some(ContextValue::String(refused)) = error.get(ContextKind::InvalidArg) else { return error };
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
@@ -72,12 +100,7 @@ pub fn with_tip(mut error: clap::Error, words: &[OsString], command_line: &clap:
     if refused.starts_with('-') {
         return error;
     }
-    let (mut typed, mut leaf) = (vec!["iosonar"], command_line);
-    for word in words.iter().skip(1) {
-        let Some(next) = leaf.find_subcommand(word) else { break };
-        typed.push(next.get_name());
-        leaf = next;
-    }
+    let (typed, leaf) = leaf(words, command_line);
     let mut positions = leaf.get_positionals();
     let is_command = |name: &clap::builder::Str| name == "COMMAND";
     if positions.any(|argument| {

@@ -73,5 +73,6 @@ mod start;
 mod syscalls;
 mod transcript;
 mod verify;
+mod version;
 mod workload_convert;
 mod workload_run;

@@ -98,10 +98,30 @@ fn a_wrong_file_is_refused_with_its_line() {
     let home = Home::new("[replay]\n\ndepht = 7\n");
     let refused = home.run(&["info", "x"]);
     assert_eq!(refused.status.code(), Some(2));
-    let expected = format!("error: {}:3: replay.depht: no such option; did you mean depth?\n", home.file().display());
+    let expected = format!("iosonar: {}:3: replay.depht: no such option; did you mean depth?\n", home.file().display());
     assert_eq!(text(&refused.stderr), expected);
     assert_eq!(home.run(&["config"]).status.code(), Some(2));
     assert_eq!(text(&home.run(&["config", "--path"]).stdout), format!("{}\n", home.file().display()));
+}
+
+#[test]
+fn help_and_version_do_not_depend_on_the_file() {
+    let home = Home::new("[replay]\ndepht = 7\nthis is not TOML");
+    let lines: [&[&str]; 7] = [
+        &["--version"],
+        &["-V"],
+        &["-h"],
+        &["info", "--help"],
+        &["replay", "-h"],
+        &["help", "info"],
+        &["doctor", "-V"],
+    ];
+    for words in lines {
+        let shown = home.run(words);
+        assert_eq!((shown.status.code(), text(&shown.stderr).as_str()), (Some(0), ""), "{words:?}");
+        assert!(text(&shown.stdout).starts_with(|c: char| !c.is_whitespace()), "{words:?}");
+    }
+    assert_eq!(home.run(&["info", "x", "--", "--help"]).status.code(), Some(2), "a file named --help");
 }
 
 #[test]
@@ -133,4 +153,16 @@ fn an_edited_file_is_checked() {
     assert_eq!(edit("[replay]").status.code(), Some(0));
     let refused = edit("[repla]");
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn a_file_that_is_named_must_exist() {
+    let missing = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+        command.args(words).env("IOSONAR_CONFIG", "/nowhere/config.toml").output().expect("it runs")
+    };
+    let ran = missing(&["config", "replay"]);
+    assert!(!ran.status.success());
+    assert!(text(&ran.stderr).contains("/nowhere/config.toml: No such file"), "{}", text(&ran.stderr));
+    assert!(missing(&["--help"]).status.success() && missing(&["--version"]).status.success());
 }

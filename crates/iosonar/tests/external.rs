@@ -90,6 +90,9 @@ fn listed(help: &str, name: &str) -> String {
 fn the_help_lists_the_python_half_and_every_other_program() {
     let installation = Installation::new();
     installation.program("own", "iosonar-report", "");
+    for internal in ["iosonar-cache-picture", "iosonar-scale-hosts"] {
+        installation.program("own", internal, "");
+    }
     let hello = installation.program("own", "iosonar-hello", "");
     installation.program("path", "iosonar-hello", "");
     installation.program("path", "iosonar-replay", "");
@@ -102,6 +105,7 @@ fn the_help_lists_the_python_half_and_every_other_program() {
     assert!(listed(&help, "sql").ends_with("(not installed)"), "{help}");
     // Lists the program that would run; not one with the name of a subcommand, and not a file that cannot be executed.
     assert_eq!(listed(&help, "hello"), format!("hello {}", hello.display()), "{help}");
+    assert!(!help.contains("cache-picture") && !help.contains("scale-hosts"), "{help}");
     assert!(!help.contains("iosonar-replay") && !help.contains("iosonar-data"), "{help}");
     let short = installation.iosonar(&["help"]).assert().success();
     assert_eq!(text(&short.get_output().stdout), help);

@@ -54,3 +54,31 @@ fn names_in_lists_are_apart_from_their_descriptions() {
         assert!(shown.contains(&format!("  {name}  {about}")), "{name}: {shown}");
     }
 }
+
+#[test]
+fn help_of_help_is_the_list_of_commands() {
+    let shown = |words: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_iosonar")).args(words).output().expect("it runs");
+        (output.status.code(), String::from_utf8(output.stdout).expect("UTF-8"))
+    };
+    let list = shown(&["help"]);
+    assert!(
+        list.0 == Some(0) && list.1.contains("  help         Print this message, the help of a command, or a tutorial")
+    );
+    assert_eq!(shown(&["help", "--help"]), list);
+    assert_eq!(shown(&["help", "-h"]), list);
+}
+
+#[test]
+fn a_wrong_name_leads_to_subcommands_and_tutorials() {
+    let refused = |words: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_iosonar")).args(words).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        String::from_utf8(output.stderr).expect("UTF-8")
+    };
+    for words in [&["help", "device", "fill"][..], &["device", "fill"]] {
+        let message = refused(words);
+        assert!(message.contains("  tip: subcommands: inspect, wipe, probe, slurp, scheduler\n"), "{message}");
+    }
+    assert!(refused(&["gate-in-ci"]).contains("`iosonar help gate-in-ci` prints the tutorial"));
+}

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::thread::available_parallelism;
 
 use crate::replaying::{Bench, Finished, MIB, adjacent_requests, wait_until};
-use iosonar_testing::{Need, left_out};
+use iosonar_testing::{Need, left_out, settings_of_the_machine};
 
 const WORKERS: &str = "/sys/devices/virtual/workqueue/cpumask";
 
@@ -18,6 +18,7 @@ fn isolation_changes_the_machine_and_restores_it() {
     if left_out(Need::Root) {
         return;
     }
+    let _alone = settings_of_the_machine();
     let bench = Bench::new();
     let load = bench.load(&adjacent_requests(3000, 8));
     let any_command = || Command::new(env!("CARGO_BIN_EXE_iosonar")).arg("info").arg(&load).output().unwrap();
@@ -51,29 +52,41 @@ fn isolation_changes_the_machine_and_restores_it() {
 
     // After a kill the change remains; the next command restores it.
     fs::remove_file(bench.path("r.replay.parquet")).unwrap();
-    let running = bench.start(&load, &bench.target(16 * MIB), &["--isolate=workers,priority"]);
-    wait_until("the workers to be kept off", || workers() != before);
-    running.signal("KILL");
-    running.end();
-    assert_ne!(workers(), before);
-    assert_eq!(session().trim().ends_with(" nice -20"), is_grouped);
-    let next = any_command();
-    assert!(String::from_utf8_lossy(&next.stderr).contains("restored "), "{next:?}");
-    assert_eq!((workers(), session()), (before.clone(), as_it_was.clone()));
+    let isolated = || {
+        let running = bench.start(&load, &bench.target(16 * MIB), &["--isolate=workers,priority"]);
+        wait_until("the workers to be kept off", || workers() != before);
+        running
+    };
+    assert!(seen_in_an_attempt(|| {
+        let running = isolated();
+        running.signal("KILL");
+        running.end();
+        let is_left = workers() != before && session().trim().ends_with(" nice -20") == is_grouped;
+        let next = any_command();
+        assert_eq!((workers(), session()), (before.clone(), as_it_was.clone()));
+        fs::remove_file(bench.path("r.replay.parquet.journal")).unwrap();
+        is_left && String::from_utf8_lossy(&next.stderr).contains("restored ")
+    }));
 
     // If only the worker is killed, its supervisor restores it.
-    fs::remove_file(bench.path("r.replay.parquet.journal")).unwrap();
-    let running = bench.start(&load, &bench.target(16 * MIB), &["--isolate=workers,priority"]);
-    wait_until("the workers to be kept off", || workers() != before);
-    running.kill_worker();
-    let ran = running.end();
-    assert_eq!(ran.code, None, "killed as well: {}", ran.stderr);
-    assert!(ran.stderr.contains("restored "), "{}", ran.stderr);
-    assert_eq!((workers(), session()), (before, as_it_was));
+    assert!(seen_in_an_attempt(|| {
+        let running = isolated();
+        running.kill_worker();
+        let ran = running.end();
+        assert_eq!(ran.code, None, "killed as well: {}", ran.stderr);
+        assert_eq!((workers(), session()), (before.clone(), as_it_was.clone()));
+        fs::remove_file(bench.path("r.replay.parquet.journal")).unwrap();
+        ran.stderr.contains("restored ")
+    }));
+}
+
+/// Whether something is seen in one of ten attempts: a command of another test may restore first what was left.
+fn seen_in_an_attempt(attempt: impl FnMut() -> bool) -> bool {
+    std::iter::repeat_with(attempt).take(10).any(|is_seen| is_seen)
 }
 
 /// Whether session priorities apply. Not in the session of process 1 (as in a rescue shell, or below an init that
-/// starts no session): the kernel gives it no autogroup, and shows an empty file. no group, and shows an empty file.
+/// starts no session): the kernel gives it no autogroup, and shows an empty file.
 fn session_priorities_apply() -> bool {
     let is_on = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").is_ok_and(|on| on.trim() == "1");
     is_on && fs::read_to_string("/proc/self/autogroup").is_ok_and(|group| !group.trim().is_empty())

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 
-use crate::replaying::{Bench, Finished, MIB, Row, adjacent_requests, process_tree, run, wait_until};
+use crate::replaying::{Bench, Finished, MIB, Row, adjacent_requests, process_tree, run, signal_tree, wait_until};
 
 fn send(signal: &str, process: u32) {
     run("kill", &[format!("-{signal}").as_ref(), process.to_string().as_ref()]);
@@ -37,7 +37,7 @@ fn a_replay_continues_after_ignored_signals() {
         let child = ignoring(signals, &command).spawn().unwrap();
         wait_until("the journal is there", || bench.path("r.replay.parquet.journal").exists());
         for signal in signals.split(' ') {
-            process_tree(child.id()).into_iter().for_each(|process| send(signal, process));
+            signal_tree(signal, child.id());
         }
         let output = iosonar_testing::output_of(child);
         let message = String::from_utf8_lossy(&output.stderr);
@@ -59,11 +59,7 @@ fn wipe_and_slurp_continue_after_ignored_signals() {
         wait_until("it has the file open", || is_open() || has_ended(child.id()));
         thread::sleep(Duration::from_millis(10));
         for signal in ["HUP", "INT"] {
-            // The supervisor exists until it is waited for; the others may have ended.
-            process_tree(child.id()).into_iter().skip(1).filter(|&id| !has_ended(id)).for_each(|id| {
-                Command::new("kill").arg(format!("-{signal}")).arg(id.to_string()).output().unwrap();
-            });
-            send(signal, child.id());
+            signal_tree(signal, child.id());
         }
         let output = iosonar_testing::output_of(child);
         assert_eq!(output.status.code(), Some(0), "{pass}: {}", String::from_utf8_lossy(&output.stderr));
@@ -192,7 +188,7 @@ fn a_signal_of_the_terminal_counts_once() {
     let load: Vec<Row> = (0..20_000).map(|i| (i as f64 / 1e3, i % 1000 * 16, 8, 'W')).collect();
     let running = bench.start(&bench.load(&load), &bench.target(16 * MIB), &["--simulate", "constant=400ms"]);
     let process = running.id();
-    process_tree(process).into_iter().for_each(|one| send("INT", one));
+    signal_tree("INT", process);
     let ran = running.end().with_code(5);
     assert_eq!(ran.stderr.matches("stopping").count(), 1, "{}", ran.stderr);
     // If it counted twice, the replay would not have waited for requests in flight.
@@ -210,7 +206,7 @@ fn a_signal_ends_a_replay_that_waits_for_data_of_a_pipe() {
             process_tree(child.id()).into_iter().any(|one| has_open(one, &pipe))
         });
         let writer = has_writer.then(|| File::options().write(true).open(&pipe).unwrap());
-        process_tree(child.id()).into_iter().for_each(|process| send("INT", process));
+        signal_tree("INT", child.id());
         let ran = Finished::of(iosonar_testing::output_of(child), bench.path("r.replay.parquet")).with_code(1);
         assert!(ran.stderr.contains("stopped before the replay began"), "{}", ran.stderr);
         assert_eq!(bench.names(), ["pipe", "target"]);
@@ -228,7 +224,7 @@ fn a_signal_ends_a_replay_whose_pipe_brings_nothing_more() {
     // More than is read before the first request goes out.
     writer.write_all(&fs::read(bench.load(&adjacent_requests(20_000, 8))).unwrap()).unwrap();
     wait_until("the replay has started", || bench.path("r.replay.parquet.journal").exists());
-    process_tree(child.id()).into_iter().for_each(|process| send("INT", process));
+    signal_tree("INT", child.id());
     let ran = Finished::of(iosonar_testing::output_of(child), bench.path("r.replay.parquet")).with_code(5);
     assert!(ran.result.exists(), "{}", ran.stderr);
 }
@@ -241,7 +237,7 @@ fn a_signal_ends_a_replay_whose_command_does_not_end() {
     let load = bench.load(&adjacent_requests(20_000, 8));
     let child = bench.command(&load, &bench.target(16 * MIB), &["--edit", &edit]).spawn().unwrap();
     wait_until("the command waits", || started.exists());
-    // As Ctrl-C does, to both at once: the second may have ended before its own signal arrives.
+    // As Ctrl-C does, but not to the command. The second may have ended before its own signal arrives.
     let processes = process_tree(child.id()).into_iter().take(2).map(|process| process.to_string());
     Command::new("kill").arg("-INT").args(processes).stderr(Stdio::null()).status().unwrap();
     let ran = Finished::of(iosonar_testing::output_of(child), bench.path("r.replay.parquet")).with_code(1);

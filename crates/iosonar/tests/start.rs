@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use crate::replaying::{Bench, Finished, MIB, adjacent_requests, process_tree, run, wait_until};
+use crate::replaying::{Bench, Finished, MIB, adjacent_requests, run, signal_tree, wait_until};
 
 /// Nanoseconds since 1970 UTC, this far from now.
 fn in_ms(milliseconds: i64) -> i64 {
@@ -124,9 +124,7 @@ fn a_signal_ends_a_run_that_waits_for_its_start() {
     let time = start_at(in_ms(3_600_000));
     let child = bench.command(&load, &bench.target(MIB), &["--start-at", &time]).spawn().unwrap();
     wait_until("all is prepared", || bench.path("r.replay.parquet.journal").exists());
-    process_tree(child.id()).into_iter().for_each(|process| {
-        run("kill", &["-INT".as_ref(), process.to_string().as_ref()]);
-    });
+    signal_tree("INT", child.id());
     let ran = end(child, &bench).with_code(1);
     assert!(ran.stderr.contains("stopped before the replay began"), "{}", ran.stderr);
     assert_eq!(bench.names(), ["a.load", "target"]);

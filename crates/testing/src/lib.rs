@@ -17,11 +17,13 @@
 mod loop_device;
 mod mount;
 mod needs;
+mod settings;
 mod signals;
 mod waits;
 
 pub use loop_device::LoopDevice;
 pub use mount::Mount;
 pub use needs::{Need, left_out, loads};
+pub use settings::settings_of_the_machine;
 pub use signals::default_signals;
 pub use waits::{Limit, ended, output_of, process_tree, wait_until};

@@ -86,10 +86,12 @@ pub fn process_tree(process: u32) -> Vec<u32> {
     std::iter::once(process).chain(children).collect()
 }
 
+/// Stops them first, so that they start no others meanwhile. They may end meanwhile.
 fn kill_with_descendants(process: u32) {
-    let all = process_tree(process).into_iter().map(|id| id.to_string());
-    // They may end meanwhile.
-    std::process::Command::new("kill").arg("-KILL").args(all).status().ok();
+    for signal in ["-STOP", "-STOP", "-KILL"] {
+        let all = process_tree(process).into_iter().map(|id| id.to_string());
+        std::process::Command::new("kill").arg(signal).args(all).status().ok();
+    }
 }
 
 #[cfg(test)]

@@ -75,6 +75,9 @@ pub fn limit(run: &mut dyn Reader<IoResult>, late: Nanos) -> Result<Limit> {
             continue;
         };
         series.at(record.scheduled).demanded += 1;
+        if !record.pushed_back {
+            series.last_issued = series.last_issued.max(record.issued.unwrap_or(record.scheduled));
+        }
         let slot = series.at(completed);
         slot.ended += 1;
         slot.done += u64::from(record.outcome != Outcome::Error);

@@ -153,7 +153,7 @@ def table(found: Sequence[Estimate], now: float | None = None) -> Iterator[str]:
         most = "≤ " if each.replay.at_most and is_known else ""
         shown = units.span(each.replay.seconds or 0.0) if is_known else "?"
         words = [f"as {plain(each.earlier)}"] if each.earlier else []
-        words += [f"without {', '.join(each.unknown)}"] if each.unknown else []
+        words += [f"not counted: {', '.join(each.unknown)}"] if each.unknown else []
         rows.append(
             (plain(each.leaf), most + shown, units.span(each.rest_s), most + units.span(each.seconds), "; ".join(words))
         )

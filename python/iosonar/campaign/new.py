@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from iosonar.campaign import tree
 from iosonar.errors import UsageError, UserError
 from iosonar.text import plain
 
 BASE = Path(__file__).parent
 DEFAULTS = BASE / "defaults"
 TEMPLATE = BASE / "template"
+MAIN = "default-main.conf"
+"""The conf that makes a directory a campaign."""
 
 LOADS = ("bursts", "steady")
 DEPTHS = ("depth-001", "depth-016", "depth-256")
@@ -38,16 +42,30 @@ def create(target: Path, hosts: Sequence[str], devices: Sequence[str], repeats: 
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise UserError(f"{plain(str(target))} exists already: name a new directory")
+        _refuse_inside(target)
         target.mkdir(parents=True, exist_ok=True)
         return _write(target, hosts, devices, repeats)
     except OSError as error:
         raise UserError(f"cannot create {plain(str(error.filename or target))}: {error.strerror}") from error
 
 
+def _refuse_inside(target: Path) -> None:
+    """Raises UserError if the directory would be part of the tree of another campaign."""
+    place = target.resolve()
+    for outer in place.parents:
+        below = place.relative_to(outer)
+        if (outer / MAIN).exists() and all(map(tree.counts, below.parts)):
+            where = os.path.relpath(outer.parent / below.name)
+            raise UserError(
+                f"{plain(str(outer))} is a campaign, and directories in it become its leaves: create the new campaign "
+                f"outside of it (iosonar campaign new {plain(where)}); for more leaves of this one, make directories"
+            )
+
+
 def _write(target: Path, hosts: Sequence[str], devices: Sequence[str], repeats: int) -> list[Path]:
     for source in sorted(DEFAULTS.glob("default-*.conf")) + sorted(TEMPLATE.iterdir()):
         shutil.copyfile(source, target / source.name)
-    main = target / "default-main.conf"
+    main = target / MAIN
     changes = {"replay_host_list": " ".join(hosts) or "localhost", "replay_device_list": " ".join(devices)}
     if _LABEL.fullmatch(target.resolve().name):
         changes["output_label"] = target.resolve().name

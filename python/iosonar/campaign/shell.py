@@ -18,6 +18,8 @@ from typing import Protocol
 
 from iosonar.campaign import endings
 from iosonar.errors import UserError
+from iosonar.interrupts import uninterrupted
+from iosonar.processes import descendants, end, kill_tree, started_at
 
 END_S = 20.0
 """After an interrupt, what the shell runs has this time to end."""
@@ -95,7 +97,7 @@ class Shell:
             os.close(commands)
             os.close(answers)
         self._record = directory / RECORD
-        self._record.write_text(f"{self._process.pid} {_started(self._process.pid)}\n")
+        self._record.write_text(f"{self._process.pid} {started_at(self._process.pid)}\n")
         self._buffer = bytearray()
         self._depth = 0
         """Requests that are being answered."""
@@ -114,16 +116,23 @@ class Shell:
 
     def close(self) -> None:
         """Ends the shell, also one that hangs in a command."""
-        background = {process: _started(process) for process in _descendants(self._process.pid)}
+        background: dict[int, str] = {}
+        self._add_descendants(background)
         if self._commands >= 0:
             os.close(self._commands)
             self._commands = -1
-        try:
-            self._process.wait(2)
-        except subprocess.TimeoutExpired:
+        deadline = time.monotonic() + TERM_S
+        while self.alive and time.monotonic() < deadline:
+            # An interrupted function may go on: what it starts until then must end, too.
+            self._add_descendants(background)
+            time.sleep(0.01)
+        if self.alive:
+            # It starts nothing more, and is still the parent of what it started.
+            self._process.send_signal(signal.SIGSTOP)
+            self._add_descendants(background)
             self._process.kill()
             self._process.wait()
-        _end(background)
+        end(background)
         self._record.unlink(missing_ok=True)
         # A daemon that a module started may still hold the pipe.
         self._is_closed = True
@@ -133,6 +142,11 @@ class Shell:
         if self._answers >= 0:
             os.close(self._answers)
             self._answers = -1
+
+    def _add_descendants(self, processes: dict[int, str]) -> None:
+        """Adds what the shell runs now, with start times."""
+        for process in descendants(self._process.pid):
+            processes.setdefault(process, started_at(process))
 
     @property
     def alive(self) -> bool:
@@ -199,11 +213,10 @@ class Shell:
     def _ask(self, kind: str, *command: str) -> list[str]:
         if not self._depth:
             self._end_outstanding()
-        self._send(*command)
-        self._outstanding += 1
-        values = self._until(kind)
-        self._outstanding -= 1
-        return values
+        with uninterrupted():
+            self._send(*command)
+            self._outstanding += 1
+        return self._until(kind)
 
     def _end_outstanding(self) -> None:
         """After an interrupt: ends what the shell runs, and reads its answer."""
@@ -213,7 +226,7 @@ class Shell:
             after = time.monotonic() - begun
             # Background processes ignore SIGINT.
             number = signal.SIGINT if after < TERM_S else signal.SIGTERM if after < END_S / 2 else signal.SIGKILL
-            processes = _descendants(self._process.pid)
+            processes = descendants(self._process.pid)
             if not processes and after > TERM_S / 2:
                 # The shell itself waits, as `read` does for a person.
                 processes = [self._process.pid]
@@ -227,8 +240,6 @@ class Shell:
                 except ShellEndedError:
                     if not self.alive:
                         raise
-                else:
-                    self._outstanding -= 1
             elif time.monotonic() > deadline:
                 self._killed_after_s = END_S
                 self._process.kill()
@@ -243,8 +254,6 @@ class Shell:
                 return message[1:]
             if message[0] == "ended":
                 self._copy_available()
-                # The commands that it ended have no answers.
-                self._outstanding = 0
                 raise ShellEndedError(self._words_of(int(message[1])))
             if message[0] == "request":
                 self._serve(message[1], message[2:])
@@ -253,9 +262,12 @@ class Shell:
         """Answers a request; the answer may use variables and call functions of the shell."""
         self._depth += 1
         before = self._outstanding
+        is_answered = False
         try:
             answer = self._answer(name, arguments)
-            self._send("return", str(answer.status), answer.text)
+            with uninterrupted():
+                self._send("return", str(answer.status), answer.text)
+                is_answered = True
         except ShellEndedError:
             raise
         except UserError as error:
@@ -264,16 +276,13 @@ class Shell:
             self._send("return", "1", "")
         except BaseException:
             # An interrupt. A function that the request called may still run.
-            self._end_nested(before)
-            self._send("return", "130", "")
+            if not is_answered:
+                while self._outstanding > before:
+                    self._until("done", "values")
+                self._send("return", "130", "")
             raise
         finally:
             self._depth -= 1
-
-    def _end_nested(self, before: int) -> None:
-        nested, self._outstanding = self._outstanding - before, before
-        for _ in range(nested):
-            self._until("done", "values")
 
     def _send(self, *fields: str) -> None:
         data = b"".join(os.fsencode(field).replace(b"\0", b"") + b"\0" for field in (str(len(fields)), *fields))
@@ -284,23 +293,39 @@ class Shell:
             raise self._ended() from None
 
     def _receive(self) -> list[str]:
-        count = int(self._field())
-        return [self._field() for _ in range(count)]
+        while not (size := self._size_of_message()):
+            self._read()
+        with uninterrupted():
+            fields = bytes(self._buffer[:size]).split(b"\0")[1:-1]
+            del self._buffer[:size]
+            message = [os.fsdecode(field) for field in fields]
+            if message[0] in ("done", "values"):
+                self._outstanding -= 1
+            elif message[0] == "ended":
+                # The commands that it ended have no answers.
+                self._outstanding = 0
+        return message
 
-    def _field(self) -> str:
-        while (end := self._buffer.find(0)) < 0:
-            # A background process may hold the pipe after the shell has ended.
-            has_ended = not self.alive
-            if select.select([self._answers], [], [], 0 if has_ended else 1)[0]:
+    def _size_of_message(self) -> int:
+        """The bytes of the first message; 0 if it is not complete."""
+        end = self._buffer.find(0)
+        for _ in range(int(self._buffer[:end]) if end >= 0 else 0):
+            end = self._buffer.find(0, end + 1)
+            if end < 0:
+                break
+        return end + 1
+
+    def _read(self) -> None:
+        # A background process may hold the pipe after the shell has ended.
+        has_ended = not self.alive
+        if select.select([self._answers], [], [], 0 if has_ended else 1)[0]:
+            with uninterrupted():
                 read = os.read(self._answers, 65536)
-                if not read:
-                    raise self._ended()
                 self._buffer += read
-            elif has_ended:
+            if not read:
                 raise self._ended()
-        field = os.fsdecode(bytes(self._buffer[:end]))
-        del self._buffer[: end + 1]
-        return field
+        elif has_ended:
+            raise self._ended()
 
     def _ended(self) -> ShellEndedError:
         try:
@@ -359,42 +384,6 @@ def end_leftover(directory: Path) -> None:
         process, started = record.read_text().split()
     except (OSError, ValueError):
         return
-    if _started(int(process)) == started:
-        for each in (int(process), *_descendants(int(process))):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(each, signal.SIGKILL)
+    if started_at(int(process)) == started:
+        kill_tree(int(process))
     record.unlink(missing_ok=True)
-
-
-def _end(processes: Mapping[int, str]) -> None:
-    """Ends processes, which are given with their start times: TERM, and KILL for those that are left after a second."""
-    deadline = time.monotonic() + 1
-    number = signal.SIGTERM
-    while left := [process for process, started in processes.items() if started and _started(process) == started]:
-        for process in left:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(process, number)
-        if number == signal.SIGKILL:
-            return
-        time.sleep(0.02)
-        if time.monotonic() > deadline:
-            number = signal.SIGKILL
-
-
-def _started(process: int) -> str:
-    """When a process started, in clock ticks since the boot; empty if it has ended."""
-    try:
-        stat = Path(f"/proc/{process}/stat").read_text()
-    except OSError:
-        return ""
-    # The name, in parentheses, may hold spaces.
-    fields = stat.rpartition(")")[2].split()
-    return fields[19] if fields[0] != "Z" else ""
-
-
-def _descendants(process: int) -> list[int]:
-    try:
-        children = [int(each) for each in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
-    except OSError:
-        return []
-    return [each for child in children for each in (*_descendants(child), child)]

@@ -9,7 +9,7 @@ import typer
 
 from iosonar.cli.compare import compare_groups
 from iosonar.cli.counts import whole_number
-from iosonar.cli.gate_options import FailIf, Junit, Markdown
+from iosonar.cli.gate_options import FailIf, Junit, Markdown, SkipUndecided
 from iosonar.cli.parser import Command
 from iosonar.cli.run import guarded, print_error, start
 from iosonar.cli.series import PageTheme
@@ -27,13 +27,16 @@ Examples:
       --before 'for r in ext4 xfs; do iosonar files prepare t.calls.parquet
       --root /mnt/$r/r --reset; done'
 
-The rounds are A B, B A, A B …, so that drift meets both sides alike. Then `compare` compares the sides. After an
-interrupt, start the same command again: finished runs are kept, and more --rounds add runs.
+The rounds are A B, B A, A B …, so that drift affects both sides equally. Then `compare` compares the sides.
+
+After an interrupt, start the same command again: finished runs are kept, more --rounds add runs, and with fewer only
+the first are compared. Another command, load, program or kernel is refused: its runs would not be comparable. With
+--overwrite all runs are new.
 
 DESTROYS DATA on the targets if the load writes.
 
 Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 a condition of --fail-if holds, 4 none holds, but one is
-undecided.
+undecided, 130 interrupted.
 """
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -48,8 +51,12 @@ def ab(
     before: Annotated[
         str, typer.Option("--before", metavar="COMMAND", help="Shell command before each run; its time does not count.")
     ] = "",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Remove the runs of an earlier series in the directory first.")
+    ] = False,
     fail_if: FailIf = None,
     junit: Junit = None,
+    skip_undecided: SkipUndecided = False,
     markdown: Markdown = None,
     json_: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
     theme: PageTheme = None,
@@ -58,20 +65,29 @@ def ab(
 
     def work() -> None:
         from iosonar.report.gate import Condition, GateScope
-        from iosonar.report.gate_files import refuse_same_file
+        from iosonar.report.gate_files import refuse_unwritable
         from iosonar.report.output_options import OutputOptions
-        from iosonar.series.ab import Rounds, plan, run
+        from iosonar.series.ab import Rounds, check, plan, run
         from iosonar.series.plan import opened
 
-        refuse_same_file(junit, markdown)
+        refuse_unwritable(junit, markdown)
         conditions = [Condition.parse(text, GateScope.SIDES) for text in fail_if or []]
-        with opened(output, plan(Rounds(a, b, rounds, before))) as directory:
-            groups = run(directory, before, print_error)
+        wanted = plan(Rounds(a, b, rounds, before))
+        check(wanted)
+        with opened(output, wanted, overwrite=overwrite) as directory:
             for page in directory.path.glob("a.*.compare.html"):
-                # Its name has the number of rounds.
+                # Its name has the number of rounds, and these may fail.
                 page.unlink()
+            groups = run(directory, wanted, before, print_error)
             options = OutputOptions(directory.path, theme=theme, overwrite=True)
-            compare_groups(groups, conditions, options, json_=json_, gate_files=(junit, markdown))
+            compare_groups(
+                groups,
+                conditions,
+                options,
+                json_=json_,
+                gate_files=(junit, markdown),
+                skip_undecided=skip_undecided,
+            )
 
     guarded("ab", work)
 

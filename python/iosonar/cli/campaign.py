@@ -111,9 +111,9 @@ def campaign(
 
     def work() -> None:
         from iosonar.campaign import confs, loop, subset
-        from iosonar.report.gate_files import refuse_same_file
+        from iosonar.report.gate_files import refuse_unwritable
 
-        refuse_same_file(junit, markdown)
+        refuse_unwritable(junit, markdown)
         conditions = _conditions(fail_if)
         top = _top(work_dir)
         if sample is not None and one_at_a_time:

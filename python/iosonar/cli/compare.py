@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iosonar.cli.gate_options import FailIf, Junit, Markdown, Percentiles, end_by
+from iosonar.cli.gate_options import FailIf, Junit, Markdown, Percentiles, SkipUndecided, end_by
 from iosonar.cli.parser import Command
 from iosonar.cli.run import (
     guarded,
@@ -50,14 +50,14 @@ Examples:
 
 Without vs, each file is a side. A difference is claimed only with at least three runs per side.
 
-A condition with a percentage is about the change: it holds if the whole 95 % interval is beyond the limit, and is
-undecided if the limit is in the interval. Its outcome is printed to stderr, with the number of runs that would decide
-it. Such conditions are for percentiles, mean and throughput. Other limits ('p99 > 10ms', 'errors > 0') are for the
-values of each side but the first, with the metrics of `iosonar report`.
+A signed percentage, as in 'p99 > +10%', is a limit of the change: the condition holds if the whole 95 % interval is
+beyond the limit, and is undecided if the limit is in the interval. Its outcome is printed to stderr, with the number of
+runs that would decide it. Changes are of percentiles, mean and throughput. Other limits ('p99 > 10ms', 'errors > 0')
+are checked on every side but the first, with the metrics of `iosonar report`.
 
 Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 a condition of --fail-if holds, 4 no condition holds, but
-one is undecided: the limit is in the interval, too few runs or requests, a replay that was not faithful or may not have
-been, or, for throughput, different loads.
+one is undecided: the limit is in the interval, too few runs or requests, failed requests, a replay that was not
+faithful or may not have been, or, for throughput, different loads.
 """
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -67,11 +67,15 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 def compare(
     runs: Annotated[
         list[str],
-        typer.Argument(metavar="A... [vs B...]...", help="Runs, and their original; `vs` starts the next side."),
+        typer.Argument(
+            metavar="A... [vs B...]...",
+            help="Runs, also s3://BUCKET/KEY, and their original; `vs` starts the next side.",
+        ),
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Output directory; created if missing.")] = Path(),
     fail_if: FailIf = None,
     junit: Junit = None,
+    skip_undecided: SkipUndecided = False,
     markdown: Markdown = None,
     from_: From = None,
     to: To = None,
@@ -91,11 +95,11 @@ def compare(
 ) -> None:
     """Compare runs, with confidence intervals and overlaid diagrams."""
     from iosonar.report.gate import Condition, GateScope
-    from iosonar.report.gate_files import refuse_same_file
+    from iosonar.report.gate_files import refuse_unwritable
     from iosonar.report.output_options import OutputOptions
 
     def work() -> None:
-        refuse_same_file(junit, markdown)
+        refuse_unwritable(junit, markdown)
         conditions = [Condition.parse(text, GateScope.SIDES) for text in fail_if or []]
         compare_groups(
             sides_of(runs),
@@ -103,6 +107,7 @@ def compare(
             OutputOptions(out, theme=theme, overwrite=overwrite),
             json_=json_,
             gate_files=(junit, markdown),
+            skip_undecided=skip_undecided,
             window=(from_, to, skip_warm_up),
             percentiles=percentiles,
             memory=memory,
@@ -118,6 +123,7 @@ def compare_groups(
     *,
     json_: bool,
     gate_files: tuple[Path | None, Path | None],
+    skip_undecided: bool = False,
     window: tuple[float | None, float | None, bool] = (None, None, False),
     percentiles: str = "",
     memory: str = "2GiB",
@@ -154,7 +160,7 @@ def compare_groups(
                 print_lines(*aligned([each.columns, *each.rows]), "")
             print_lines(*(path for done in written for path in done.paths))
         print_not_drawn_in_one_line(written)
-        compared.write_gate_files(judged, *gate_files)
+        compared.write_gate_files(judged, *gate_files, skip_undecided=skip_undecided)
         end_by(judged)
 
 

@@ -6,7 +6,9 @@ A table is a command, a key one of its options by its long name. The definition 
 from __future__ import annotations
 
 import os
+import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,27 +40,56 @@ def defaults(command: Any, name: str) -> dict[str, Any]:
     try:
         text = file.read_text(encoding="utf-8") if file else ""
         table = tomllib.loads(text).get(name, {})
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if VARIABLE in os.environ:
+            raise UsageError(f"{shown(str(file))}: {error.strerror}") from error
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"{shown(str(file))}: {plain(str(why))}") from error
-    return _of(command, command.make_context(name, [], resilient_parsing=True), table, [name], str(file))
+        place = re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", str(why), re.DOTALL)
+        line, why = (f":{place[2]}", place[1]) if place else ("", why)
+        raise UsageError(f"{shown(str(file))}{line}: {plain(str(why))}") from error
+
+    def refuse(names: list[str], why: str) -> UsageError:
+        return UsageError(f"{shown(str(file))}{_line(text, names)}: {plain('.'.join(names))}: {plain(why)}")
+
+    return _of(command, command.make_context(name, [], resilient_parsing=True), table, [name], refuse)
 
 
-def _of(command: Any, context: Any, table: Any, names: list[str], file: str) -> dict[str, Any]:
+def _line(text: str, names: list[str]) -> str:
+    """The line of a table or key, as `:3`, which the parser does not give; empty if it is written in another way."""
+    table: list[str] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if found := re.match(r"\s*\[([^\[\]]+)\]", line):
+            key = table = _parts(found[1])
+        elif found := re.match(r"([^=#\[\]{}]+)=", line):
+            key = [*table, *_parts(found[1])]
+        else:
+            continue
+        if key == names:
+            return f":{number}"
+    return ""
+
+
+def _parts(key: str) -> list[str]:
+    return [part.strip(" \t\"'") for part in key.split(".")]
+
+
+def _of(
+    command: Any, context: Any, table: Any, names: list[str], error: Callable[[list[str], str], UsageError]
+) -> dict[str, Any]:
     def refuse(key: str, why: str) -> UsageError:
-        return UsageError(f"{shown(file)}: {plain('.'.join([*names, key]).rstrip('.'))}: {plain(why)}")
+        return error([*names, key], why)
 
     if not isinstance(table, dict):
-        raise refuse("", f"options of a command are in a table, [{names[-1]}]")
+        raise error(names, f"options of a command are in a table, [{names[-1]}]")
     below = getattr(command, "commands", {})
     options = {_long(each): each for each in command.params if each.param_type_name == "option" and not each.hidden}
     found: dict[str, Any] = {}
     for key, value in table.items():
         if key in below and isinstance(value, dict):
             inner = below[key].make_context(key, [], parent=context, resilient_parsing=True)
-            found[key] = _of(below[key], inner, value, [*names, key], file)
+            found[key] = _of(below[key], inner, value, [*names, key], error)
             continue
         option = options.get(key.replace("_", "-"))
         if option is None:
@@ -67,13 +98,17 @@ def _of(command: Any, context: Any, table: Any, names: list[str], file: str) -> 
             raise refuse(key, "no default: name it in each command line")
         if option.is_flag and not isinstance(value, bool):
             raise refuse(key, "expected true or false")
+        if option.multiple and not isinstance(value, list):
+            value = [value]
         try:
-            option.type_cast_value(context, value)
-        except Exception as error:
+            option.process_value(context, value)
+        except Exception as wrong:
             # The class is in different modules in different versions of the library.
-            if not hasattr(error, "format_message"):
+            if not hasattr(wrong, "format_message"):
                 raise
-            raise refuse(key, str(getattr(error, "message", error)).rstrip(".")) from error
+            raise refuse(
+                key, str(getattr(wrong, "message", wrong)).removeprefix("Value error, ").rstrip(".")
+            ) from wrong
         found[option.name] = value
     return found
 

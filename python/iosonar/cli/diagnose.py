@@ -44,7 +44,10 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 def diagnose(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="Runs, or loads with latencies: parts of one run. Or calls to files."),
+        typer.Argument(
+            metavar="RUN...",
+            help="Runs, or loads with latencies: parts of one run. Or calls to files. Also s3://BUCKET/KEY.",
+        ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON (docs/schemas/diagnosis.json).")] = False,
     threshold: Annotated[

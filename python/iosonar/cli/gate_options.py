@@ -38,6 +38,10 @@ def _own_file(path: Path | None) -> Path | None:
 Junit = Annotated[
     Path | None, typer.Option("--junit", metavar="FILE", callback=_own_file, help="Write JUnit XML, for CI.")
 ]
+SkipUndecided = Annotated[
+    bool,
+    typer.Option("--skip-undecided", help="Mark undecided conditions in the --junit file as skipped, not as errors."),
+]
 Markdown = Annotated[
     Path | None,
     typer.Option("--markdown", metavar="FILE", callback=_own_file, help="Write a summary in Markdown, for CI."),

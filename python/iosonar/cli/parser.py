@@ -153,7 +153,7 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
 
 def _usage(ctx: Any, style: Style) -> str:
     described = definition(ctx.command, ctx)
-    words = ["[OPTIONS]"]
+    words = ["[OPTIONS]", *(f"--{each['long']} {each['value']}" for each in described["options"] if each["required"])]
     for each in described["arguments"]:
         is_bracketed = each["required"] or each["value"].startswith("[")
         words.append(each["value"] if is_bracketed else f"[{each['value']}]")
@@ -213,6 +213,7 @@ def _option(option: Any, ctx: Any) -> dict[str, Any]:
         "help": _sentence(option.help or ""),
         "default": _shown(default, option.show_default) if is_shown else None,
         "repeated": bool(option.multiple),
+        "required": bool(option.required),
     }
 
 

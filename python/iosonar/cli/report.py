@@ -37,6 +37,8 @@ Examples:
   iosonar report run.replay.parquet --format png
       pictures, the most interesting first
   iosonar report run.replay.parquet --format png --out pictures --size 4k
+  iosonar report s3://bucket/study/
+      an object, or all *.parquet below a prefix as one run
   iosonar report a.replay.gz b.replay.gz
       two parts of one parallel run as one
   iosonar report host*.replay.gz --each-device
@@ -71,7 +73,8 @@ def report(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUN...", help="Runs or loads: Parquet or classic text, also compressed. Or calls to files."
+            metavar="RUN...",
+            help="Runs or loads: Parquet or classic text, also compressed. Or calls to files. Paths, or s3://BUCKET/KEY.",
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Output directory; created if missing.")] = Path(),
@@ -93,11 +96,20 @@ def report(
     bad_latency: Annotated[
         float,
         typer.Option(
-            metavar="TIME", parser=seconds, help="Latency limit: a longer one makes the verdict bad; 5, 20ms."
+            metavar="TIME",
+            parser=seconds,
+            show_default="5s",
+            help="Latency limit, such as 20ms: a longer one makes the verdict bad.",
         ),
     ] = 5.0,
     bad_delay: Annotated[
-        float, typer.Option(metavar="TIME", parser=seconds, help="Delay limit: a longer one makes the verdict bad.")
+        float,
+        typer.Option(
+            metavar="TIME",
+            parser=seconds,
+            show_default="10s",
+            help="Delay limit: a longer one makes the verdict bad.",
+        ),
     ] = 10.0,
     bad_count: Annotated[
         int, typer.Option(metavar="N", parser=whole_number(1), help="This many beyond a limit make the verdict bad.")
@@ -168,13 +180,13 @@ def report(
     from iosonar.findings.text import brief_lines
     from iosonar.library.run import open_run
     from iosonar.report.gate import Condition, GateScope
-    from iosonar.report.gate_files import refuse_same_file
+    from iosonar.report.gate_files import refuse_unwritable
     from iosonar.report.outputs import output_directory
     from iosonar.report.percentiles import parse_percentiles
     from iosonar.report.selection import Selection
 
     def work() -> None:
-        refuse_same_file(junit, markdown)
+        refuse_unwritable(junit, markdown)
         pictures = size_of_pictures()
         selection = Selection(static, dynamic, verbose, tuple(name for name in only.split(",") if name))
         output = OutputOptions(out, format_, theme, data, overwrite=overwrite)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -42,7 +43,10 @@ def start(app: typer.Typer, name: str) -> int:
     try:
         of_user = defaults(typer.main.get_command(app), name)
     except UsageError as error:
-        fail(name, str(error), USAGE)
+        options = itertools.takewhile(lambda word: word != "--", sys.argv[1:])
+        if not {"-h", "--help"}.intersection(options):
+            fail(name, str(error), USAGE)
+        of_user = {}
     try:
         app(prog_name=f"iosonar {name}", default_map=of_user)
     except OSError as error:
@@ -196,7 +200,7 @@ def _message(error: Exception) -> str | None:
     """The message for an error that is not a bug; None for a bug."""
     import duckdb
 
-    from iosonar.table.damage import damage_among
+    from iosonar.table.damage import damage_among, may_be_damage
     from iosonar.table.open_files import given_paths, with_given_names
 
     first = plain(with_given_names(str(error).strip().split("\n")[0])).rstrip(".")
@@ -207,10 +211,8 @@ def _message(error: Exception) -> str | None:
         )
     if isinstance(error, MemoryError):
         return f"not enough memory{': ' * bool(first)}{first}"
-    # Errors of the catalog, the binder and the parser are bugs; others are caused by the content of a file.
-    bugs = (duckdb.CatalogException, duckdb.BinderException, duckdb.ParserException)
-    if isinstance(error, duckdb.Error) and not isinstance(error, bugs):
-        return str(damage_among(given_paths()) or f"cannot read: {first}")
+    if may_be_damage(error):
+        return str(damage_among({path: path for path in given_paths()}) or f"cannot read: {first}")
     if isinstance(error, OSError):
         where = f"{shown(str(error.filename))}: " if error.filename is not None else ""
         return f"{where}{error.strerror or first}"

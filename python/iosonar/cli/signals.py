@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from iosonar.cleanup import cleanup
+from iosonar.interrupts import interrupt
 
 MESSAGES = {
     signal.SIGINT: "interrupted",
@@ -55,7 +56,8 @@ def raising_signals() -> Iterator[None]:
         nonlocal count
         count += 1
         if count != 2:
-            raise KeyboardInterrupt
+            interrupt()
+            return
         with suppress(OSError):
             os.write(2, b"still cleaning up; press Ctrl-C again to give up\n")
 

@@ -74,7 +74,10 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 
 @app.command(cls=Command, epilog=EXAMPLES)
 def sql(
-    words: Annotated[list[str], typer.Argument(metavar='FILE... "SELECT ..."', help="Runs or loads, then the query.")],
+    words: Annotated[
+        list[str],
+        typer.Argument(metavar='FILE... "SELECT ..."', help="Runs or loads, also s3://BUCKET/KEY, then the query."),
+    ],
     format_: Annotated[
         Format | None,
         typer.Option("--format", help="Output format; default: by the name of --out, else a table."),
@@ -126,7 +129,7 @@ def sql(
                 raise
             except duckdb.Error as error:
                 wrong = UsageError if isinstance(error, _wrong_sql()) else UserError
-                if wrong is UserError and (damage := damage_among(file.given for file in files)):
+                if wrong is UserError and (damage := damage_among({file.given: file.local for file in files})):
                     raise damage from error
                 raise wrong(in_one_line(with_given_names(str(error)), query)) from error
 

@@ -50,7 +50,7 @@ To = Annotated[
 ]
 SkipWarmUp = Annotated[
     bool,
-    typer.Option("--skip-warm-up", help="Leave out the warm-up, if it is known when latency became steady (MSER)."),
+    typer.Option("--skip-warm-up", help="Leave out the warm-up, if its end was detected (MSER)."),
 ]
 
 

@@ -17,6 +17,7 @@ from iosonar.cli.run import guarded, print_error, print_skipped_rows, start, wri
 from iosonar.cli.times import moment
 from iosonar.errors import UsageError, UserError
 from iosonar.figures.palette import Theme
+from iosonar.text import address_of, plain
 
 EXAMPLES = """
 The page draws the part that is zoomed into, down to single requests: their operation, offset, size, times and delay.
@@ -43,7 +44,10 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 
 @app.command(cls=Command, epilog=EXAMPLES)
 def view(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run or load; with --follow, a run or its journal.")],
+    run: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="A run or load, also s3://BUCKET/KEY; with --follow, a run or its journal."),
+    ],
     follow: Annotated[bool, typer.Option("--follow", help="Show a replay that goes on.")] = False,
     figure: Annotated[
         str, typer.Option(metavar="NAME", help="The address leads to this diagram, such as latency.realtime.")
@@ -71,10 +75,12 @@ def view(
         if follow:
             if figure or from_ is not None or to is not None:
                 raise UsageError("--figure, --from, --to: not with --follow")
+            if address := address_of(run):
+                raise UsageError(f"--follow: {plain(address)} is in an object store; follow a replay where it writes")
             _follow(run, port, theme, browser=browser)
             return
         if (from_ is None) != (to is None) or (from_ is not None and to is not None and not from_ < to):
-            raise UsageError("--from, --to: both, and in this order")
+            raise UsageError("give --from with a later --to")
         from iosonar.table import open_files
         from iosonar.table.embedded import connect
         from iosonar.table.engine import EngineOptions
@@ -99,7 +105,7 @@ def view(
             if name not in figures.names:
                 raise UserError(f"there is no diagram {name}: {', '.join(figures.names)}")
             at = place(name, from_, to) if figure or from_ is not None else ""
-            command = [sys.executable, "-c", DIAGNOSE, "--json", "--memory", memory, "--", os.fspath(run)]
+            command = [sys.executable, "-c", DIAGNOSE, "--json", "--memory", memory, "--", os.fspath(file.local)]
             with closing(Findings(command, figures.names)) as findings:
                 shown = View(figures, file.name, Table(file, connection, spill), theme, findings)
                 serve(shown, port, browser=browser, at=at)

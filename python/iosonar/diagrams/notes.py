@@ -49,7 +49,7 @@ def _fidelity(run: RunJudgement) -> list[Note]:
         return []
     if run.grade is None:
         return [Note(NoteKind.FIDELITY, "Replay fidelity unknown: every request was held back")]
-    near = "" if math.isnan(found.p99_s) else f"; delay p99 {units.span(found.p99_s)}"
+    near = "" if math.isnan(found.p99_s) else f", 99 % within {units.span(found.p99_s)}"
     when = " in this window" if run.is_part else ""
     text = (
         f"Replay {run.words}{when}{', no verdict on the device' if run.grade is Grade.BAD else ''}: "
@@ -83,6 +83,8 @@ def _wrap(file: SourceFile) -> list[Note]:
     if factor is None:
         return []
     severity = Severity.WARNING if is_extreme(factor) else Severity.NEUTRAL
+    if factor <= 1:
+        return [Note(NoteKind.WRAP, f"load spans {units.percent(factor)} of the target", severity)]
     return [Note(NoteKind.WRAP, f"wrap-around factor {units.number(factor)}", severity)]
 
 

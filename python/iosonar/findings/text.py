@@ -20,7 +20,7 @@ LABELS = 15
 def lines_of(diagnosis: Diagnosis, view: str, width: int) -> Iterator[str]:
     """All findings with their details; `view` is that of `iosonar sql`."""
     if not diagnosis.findings:
-        yield "Nothing found."
+        yield "Nothing found, but not all was looked for." if diagnosis.not_checked else "Nothing found."
     for number, finding in enumerate(diagnosis.findings):
         if number:
             yield ""
@@ -43,7 +43,7 @@ def _finding(finding: Finding, files: Sequence[str], view: str, width: int) -> I
     yield from _labelled("advice", finding.advice, width)
     # One line, so that it can be copied.
     yield f"{INDENT}{'rows':{LABELS}}{command_of(finding, files, view)}"
-    yield from _labelled("sure", [f"{finding.confidence}: {finding.why_sure}"], width)
+    yield from _labelled("confidence", [f"{finding.confidence}: {finding.why_sure}"], width)
 
 
 def command_of(finding: Finding, files: Sequence[str], view: str) -> str:

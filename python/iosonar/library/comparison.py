@@ -131,13 +131,22 @@ class Comparison(Frames):
             return [judge_change(condition, each) for each in self.against]
         return [judge(condition, self.found.subject(each.letter)) for each in self.against]
 
-    def write_gate_files(self, judged: Sequence[Judged], junit: Path | None, markdown: Path | None) -> None:
-        """Writes the outcome of conditions as JUnit XML, and a summary in Markdown."""
+    def write_gate_files(
+        self, judged: Sequence[Judged], junit: Path | None, markdown: Path | None, *, skip_undecided: bool = False
+    ) -> None:
+        """Writes the outcome of conditions as JUnit XML, and a summary in Markdown.
+
+        Args:
+            judged: The outcomes.
+            junit: The file for JUnit XML, if any.
+            markdown: The file for Markdown, if any.
+            skip_undecided: In JUnit XML, conditions that are undecided are skipped instead of errors.
+        """
         from iosonar.report.gate_files import cases_of, write_junit, write_markdown
 
         cases = cases_of("compare", judged, [each.pair for each in self.against])
         if junit is not None:
-            write_junit("compare", cases, junit)
+            write_junit("compare", cases, junit, skip_undecided=skip_undecided)
         if markdown is not None:
             write_markdown(self.found.summary, cases, markdown)
 

@@ -22,7 +22,7 @@ class Frames:
     """What has a table and makes data frames of it, while it is open."""
 
     def __init__(self, stack: ExitStack) -> None:
-        self._close = weakref.finalize(self, stack.close)
+        self._resources, self._close = stack, weakref.finalize(self, stack.close)
 
     def close(self) -> None:
         """Frees memory, and removes the temporary files of what was opened. It cannot be used any more."""
@@ -32,7 +32,9 @@ class Frames:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
+        if self._close.detach():
+            # What was opened says which of its files causes the error.
+            self._resources.__exit__(kind, error, at)
 
     @property
     def table(self) -> ir.Table:

@@ -62,7 +62,7 @@ def open_run(
     Several files of requests are parts of one run, and one table. A trace of calls and runs of it stand side by side.
 
     Args:
-        paths: The files.
+        paths: The files, or addresses such as `s3://bucket/key`.
         device: Only this device, such as `sdb`, `/dev/sdb` or `HOST:/dev/sdb`.
         each_device: Whether series of diagrams are devices instead of reads and writes.
         bad_latency_s: The limit of latency in seconds: a longer one makes the verdict bad.

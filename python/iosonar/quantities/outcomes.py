@@ -24,6 +24,9 @@ class Outcomes:
 FAILED = ("error", "short", "corrupt", "unfinished")
 """Outcomes of requests that were submitted, and did not complete as they should."""
 
+FAILED_SHARE = 0.001
+"""From this share of failed requests on, latencies say nothing about the storage: errors take other times."""
+
 SKIPPED = ("dropped", "beyond_end", "unaligned", "too_large", "unsupported", "excluded")
 """Outcomes of requests that were never submitted to the target."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from iosonar.quantities.outcomes import FAILED
+
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
@@ -34,6 +36,11 @@ def pairs(a: ir.Table, b: ir.Table) -> Pairs | None:
     if not row["n"]:
         return None
     return Pairs(row["n"], 10 ** row["median"], row["slower"])
+
+
+def without_failures(table: ir.Table) -> ir.Table:
+    """The requests that did not fail: the latency of an error is no latency of the storage."""
+    return table.filter(~table.outcome.isin(FAILED).fill_null(False))
 
 
 def _by_request(table: ir.Table) -> ir.Table:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from iosonar.thresholds import MIN_BEYOND
+
 IN_TABLES = (0.5, 0.95, 0.99, 0.999)
 """The percentiles in tables, if none are chosen."""
 
@@ -20,3 +22,8 @@ def share_of(name: str) -> float | None:
     found = _NAME.fullmatch(name)
     share = round(float(found[1]) / 100, 10) if found else 0.0
     return share if share > 0 else None
+
+
+def fewest(share: float) -> int:
+    """The fewest values that a percentile takes."""
+    return round(MIN_BEYOND / (1 - share))

@@ -82,6 +82,11 @@ class ServiceRates:
     seconds: NDArray[np.float64]
     completed: NDArray[np.float64]
 
+    def mean_depth(self, low: int, high: int) -> float:
+        """The mean number of requests in flight, over the time with `low` to below `high`; `low` if there is none."""
+        seconds = self.seconds[low:high]
+        return float(np.average(np.arange(low, low + len(seconds)), weights=seconds)) if seconds.sum() > 0 else low
+
     def between(self, low: int, high: int) -> tuple[float, float]:
         """Completions per second with `low` to below `high` requests in flight, and their number."""
         seconds, number = float(self.seconds[low:high].sum()), float(self.completed[low:high].sum())

@@ -312,6 +312,8 @@ def _against(first: CallsSide, side: CallsSide, calls: int, shares: Sequence[flo
         (),
         first.fakes + side.fakes,
         (),
+        # Calls fail in traces as well.
+        (),
         first,
         side,
         calls - first.calls,

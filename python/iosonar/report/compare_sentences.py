@@ -8,7 +8,7 @@ from iosonar import units
 from iosonar.diagrams.comparison import Side
 from iosonar.figures.model import Severity
 from iosonar.quantities.difference import MIN_RUNS
-from iosonar.report.compare_sides import OUTSIDE_STORAGE, SideComparison, fake_runs, unfaithful_runs, unfilled
+from iosonar.report.compare_sides import OUTSIDE_STORAGE, SideComparison, failures, fake_runs, unfaithful_runs, unfilled
 from iosonar.report.compared import change_text
 from iosonar.report.page import Banner
 from iosonar.report.settings import Setting
@@ -46,10 +46,10 @@ def sentences(
                 Severity.BAD, f"{why}.", f"{listed(of)} {'are fake results' if len(of) > 1 else 'is a fake result'}:"
             )
     if zeros := [text for side in sides for text in unfilled(side)]:
-        text = (
-            f"{'; '.join(zeros)}. Devices answer reads of blocks that were never written without reading their medium"
-        )
+        text = f"{'; '.join(zeros)}. Devices answer reads of unwritten blocks without reading their medium"
         yield Banner(Severity.BAD, f"{text}: fill the target before the replay.", "Target not filled:")
+    if errors := [text for side in sides if (text := failures(side))]:
+        yield Banner(Severity.BAD, f"{'; '.join(errors)}. Their latencies are those of errors.", "Failed requests:")
     yield from _fidelity(sides)
     yield from _settings(sides, settings)
     for each in against:
@@ -75,7 +75,7 @@ def sentences(
         if few < MIN_RUNS:
             yield Banner(
                 Severity.WARNING,
-                f"{units.counted(few, 'run')} {which} cannot separate a difference of the storage from chance; use at "
+                f"{units.counted(few, 'run')} {which} cannot distinguish a storage difference from chance; use at "
                 f"least {MIN_RUNS} runs per side. The numbers below describe these runs only.",
                 f"{each.side.letter} against {first.letter}: no claim.",
             )
@@ -92,7 +92,7 @@ def _original(each: SideComparison) -> Iterator[Banner]:
         yield Banner(severity, f"{'. '.join(original.notes)}.", f"{each.pair}:")
     yield Banner(
         Severity.NEUTRAL,
-        "An original was recorded once, so a difference of the storage cannot be separated from chance. The numbers "
+        "An original was recorded once, so a storage difference cannot be distinguished from chance. The numbers "
         "below describe the original and these runs only. It has no verdict and no delays: the times of its requests "
         "are its own.",
         f"{each.pair}, the original: no claim.",

@@ -12,8 +12,9 @@ from iosonar.diagrams.parts import shares_of
 from iosonar.errors import UserError
 from iosonar.pacing import Changes, options_that_change
 from iosonar.progress import step
+from iosonar.quantities import outcomes
 from iosonar.quantities.difference import SHARES, Pairing
-from iosonar.quantities.pairs import Pairs, pairs
+from iosonar.quantities.pairs import Pairs, pairs, without_failures
 from iosonar.report.compared import Compared, SideTimes, compare_rates, compare_times
 from iosonar.report.settings import Scope, Setting
 from iosonar.study.grades import Grade
@@ -81,17 +82,24 @@ def compare_sides(sides: Sequence[Side], settings: Sequence[Setting]) -> tuple[S
         sides_times = times[first.letter], times[side.letter]
         if original := original_beside(side.study):
             same_load, pairing = original.is_by_row, pairing_of(original)
-            matched = pairs(original.study.requests.table, of_load(side.study.requests.table)) if same_load else None
+            matched = (
+                pairs(original.study.requests.table, of_load(without_failures(side.study.requests.table)))
+                if same_load
+                else None
+            )
             found, throughput = response_of(side.study), compare_rates(*sides_times, pairing)
         else:
             same_load, pairing = _pairing(first, side)
             matched = pairs(*_on_one_engine(first, side)) if pairing is Pairing.PAIRED else None
-            found, throughput = compare_times(*sides_times, pairing, shares, (low, high))
+            # If the storage sets the times, one run may take many times as long as another.
+            whole = (low, high) if pairing is Pairing.PAIRED else None
+            found, throughput = compare_times(*sides_times, pairing, shares, whole)
         runs = [found for each in (first, side) for found in unfaithful_runs(each)]
         unfaithful = tuple(name for name, run in runs if run.grade is Grade.BAD)
         unknown = tuple(name for name, run in runs if run.unknown)
         fakes = tuple(name for each in (first, side) for name, _ in fake_runs(each))
         zeros = tuple(text for each in (first, side) for text in unfilled(each))
+        errors = tuple(failures(each) for each in (first, side) if have_many_failed(each))
         letters = [each.letter for each in (first, side) if not each.is_original]
         own_settings = tuple(setting for setting in settings if setting.differs(*letters))
         against.append(
@@ -106,6 +114,7 @@ def compare_sides(sides: Sequence[Side], settings: Sequence[Setting]) -> tuple[S
                 unknown,
                 fakes,
                 zeros,
+                errors,
                 side,
                 matched,
                 own_settings,
@@ -131,8 +140,7 @@ def _pairing(a: Side, b: Side) -> tuple[bool, Pairing]:
                 # The storage determines how many requests closed streams ask for, and when.
                 found.add(("program", *_program(file)))
                 continue
-            if file.option("closed"):
-                # In a closed loop the storage determines the times.
+            if _storage_sets_times(file):
                 span = replace(span, first_ns=None, last_ns=None)
             ways = [str(file.option(name) or "") for name in LOAD_OPTIONS]
             ways += _program(file)
@@ -140,10 +148,15 @@ def _pairing(a: Side, b: Side) -> tuple[bool, Pairing]:
         return found
 
     same = loads(a) == loads(b) and len(loads(a)) == 1 and loads(a) != {()}
-    # If the storage determines the times, the same time is not the same request.
+    # If the storage sets the times, the same time is not the same request.
     files = [file for side in (a, b) for file in side.study.requests.files]
-    closed = any(file.option("closed") or has_closed_stream(file) for file in files)
-    return same, Pairing.PAIRED if same and not closed else Pairing.UNPAIRED
+    is_timed = not any(_storage_sets_times(file) or has_closed_stream(file) for file in files)
+    return same, Pairing.PAIRED if same and is_timed else Pairing.UNPAIRED
+
+
+def _storage_sets_times(file: SourceFile) -> bool:
+    """Whether requests were issued in a closed loop or as fast as possible."""
+    return bool(file.option("closed") or file.option("asap"))
 
 
 def _program(file: SourceFile) -> list[str]:
@@ -157,12 +170,12 @@ def _program(file: SourceFile) -> list[str]:
 def _on_one_engine(a: Side, b: Side) -> tuple[Any, Any]:
     """Both tables on the engine of the first."""
     engine = a.study.requests.engine.backend
-    table = b.study.requests.table
+    table = without_failures(b.study.requests.table)
     columns = table.filter(table.latency_ns.notnull()).select("request", "iteration", "latency_ns")
     name = f"side_{b.letter}"
     # Not by Ibis's create_table, which fails with DuckDB 2.0.
     engine.con.register(name, columns.to_pyarrow())
-    return a.study.requests.table, engine.table(name)
+    return without_failures(a.study.requests.table), engine.table(name)
 
 
 def fake_runs(side: Side) -> Iterator[tuple[str, str]]:
@@ -170,6 +183,22 @@ def fake_runs(side: Side) -> Iterator[tuple[str, str]]:
     for file in side.study.requests.files:
         if file.fake:
             yield f"{file.name} of {side.letter}", file.fake
+
+
+def failures(side: Side) -> str:
+    """How many requests of a side's runs failed, as a clause; empty if none did."""
+    number = _failed(side)
+    return f"{number:,} of {side.study.span.requests:,} requests failed in {side.letter}" if number else ""
+
+
+def have_many_failed(side: Side) -> bool:
+    """Whether so many requests failed that latencies say nothing about the storage."""
+    return 0 < _failed(side) >= outcomes.FAILED_SHARE * side.study.span.requests
+
+
+def _failed(side: Side) -> int:
+    """0 for an original, of which that is not known."""
+    return 0 if side.is_original else side.study.outcomes.of(*outcomes.FAILED)
 
 
 def unfilled(side: Side) -> tuple[str, ...]:

@@ -127,6 +127,8 @@ class Compared:
     """Runs that did no I/O."""
     unfilled: tuple[str, ...]
     """Runs whose target was not filled, as their reads show."""
+    failed: tuple[str, ...]
+    """Sides of which so many requests failed that latencies say nothing, as phrases."""
 
     unit: ClassVar[str] = "requests/s"
     """Of the throughput."""
@@ -153,6 +155,7 @@ class Compared:
         """Why a difference may not come from the storage, as clauses."""
         return [
             *(["a result is fake"] if self.fakes else []),
+            *(["requests failed"] if self.failed else []),
             *(["reads returned only zeros"] if self.unfilled else []),
             *(["a replay was not faithful"] if self.unfaithful else []),
             *(["it is not known whether a replay was faithful"] if self.unknown else []),
@@ -201,7 +204,9 @@ class Compared:
             if by[finding]
         ]
         tail = next((one for one in by[Finding.NONE] if metric_of(one) == TAIL), None)
-        hint = f" For {TAIL}, {deciding(tail)}." if tail and runs_to_decide(tail) else ""
+        runs = runs_to_decide(tail) if tail else None
+        takes = f" It takes about {runs} runs per side, or longer ones, to show whether {TAIL} differs."
+        hint = takes if runs else ""
         if not claims:
             return Banner(Severity.NEUTRAL, f"no significant difference.{hint}", head)
         rest = [metric_of(one) for one in by[Finding.NONE]]
@@ -223,6 +228,7 @@ class Compared:
             "unknown": list(self.unknown),
             "fakes": list(self.fakes),
             "unfilled": list(self.unfilled),
+            "failed": list(self.failed),
             "doubts": self.doubts,
             "differences": [numbers(one) for one in self.differences],
             "throughput": numbers(self.throughput) if self.throughput else None,
@@ -277,12 +283,14 @@ def change_text(change: float) -> str:
     return units.change_or_factor(change)
 
 
-def deciding(one: Difference | RateDifference, limit: float = 0.0) -> str:
-    """What narrows an interval that has the limit in it."""
+def deciding(one: Difference | RateDifference, limit: float) -> str:
+    """What narrows an interval that has the limit of a condition in it."""
     runs = runs_to_decide(one, limit)
     if runs is None:
-        return "the change is too close to the limit for more runs to decide it"
-    return f"about {runs} runs per side would decide it, or longer runs"
+        return (
+            "the change is closer to the limit than runs vary: no practical number of runs would decide this condition"
+        )
+    return f"about {runs} runs per side, or longer runs, would decide this condition"
 
 
 def numbers(one: Difference | RateDifference) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from enum import Enum, StrEnum
 
 from iosonar import units
 from iosonar.errors import UsageError
-from iosonar.quantities.percentiles import share_of
+from iosonar.quantities.percentiles import fewest, share_of
 from iosonar.report.gate_grammar import LimitUnit, Parsed, parse
 from iosonar.study.grades import Grade
 
@@ -26,7 +26,7 @@ COUNTS = ("errors", "dropped", "requests", "mismatches")
 DELAY = "delay."
 """What the names of percentiles, mean and maximum of delays begin with."""
 
-STATES = ("done", "replayed", "failed", "interrupted", "running", "finishing", "to do")
+STATES = ("done", "replayed", "failed", "interrupted", "running", "finishing", "to-do")
 
 WITH_RESULT = ("done", "replayed", "finishing")
 """States of leaves that have all of their results."""
@@ -105,8 +105,11 @@ def _why_wrong(found: Parsed, metric: str, of: GateScope, is_change: bool) -> st
     is_time = share_of(name) is not None or name in (MEAN, MAX)
     if is_change:
         if metric == THROUGHPUT or (metric == name and name != MAX and is_time):
-            is_right = found.operator in ("<", ">", "<=", ">=")
-            return "" if is_right else "compare a change with < or >, like 'p99 > +10%'"
+            if found.operator not in ("<", ">", "<=", ">="):
+                return "compare a change with < or >, like 'p99 > +10%'"
+            return (
+                "" if found.is_signed else f"give the change a sign, like '{metric} {found.operator} {_signed(found)}'"
+            )
         if is_time or metric in COUNTS:
             return f"the change of {metric} has no interval: give a limit in its own unit, or write it like {of.value}"
     elif metric == VERDICT or (metric == STATE and of is GateScope.LEAVES):
@@ -118,8 +121,10 @@ def _why_wrong(found: Parsed, metric: str, of: GateScope, is_change: bool) -> st
         change = found.unit is LimitUnit.PERCENT
         more = "; changes are for `iosonar compare`" if change else ""
         return "" if found.unit is LimitUnit.SECONDS else f"{metric} needs a time with its unit, such as 10ms{more}"
+    elif metric == THROUGHPUT and of is GateScope.SIDES:
+        return f"{metric} needs a change, such as -5%, or a rate, such as 1000/s"
     elif metric == THROUGHPUT:
-        is_right = found.unit is LimitUnit.PERCENT
+        is_right = found.unit is LimitUnit.PERCENT and not found.is_signed
         return "" if is_right else f"{metric} needs a percentage of the demand, such as 95%, or a rate, such as 1000/s"
     elif metric == IOPS:
         is_right = found.unit in (LimitUnit.NONE, LimitUnit.PER_SECOND)
@@ -133,6 +138,11 @@ def _why_wrong(found: Parsed, metric: str, of: GateScope, is_change: bool) -> st
     words = (VERDICT, STATE) if of is GateScope.LEAVES else (VERDICT,)
     names = ", ".join((*times, f"{DELAY}p50 …", THROUGHPUT, IOPS, BANDWIDTH, *COUNTS, *words))
     return f"write it like {of.value}; the metrics are {names}"
+
+
+def _signed(found: Parsed) -> str:
+    """An unsigned percentage as a change for the worse."""
+    return f"{'+' if found.operator.startswith('>') else '-'}{round(found.limit * 100, 6):g}%"
 
 
 class Outcome(Enum):
@@ -197,7 +207,7 @@ def exit_code(outcomes: Iterable[Outcome]) -> int:
 def _outcome(condition: Condition, subject: Subject) -> tuple[bool | None, str]:
     metric, parsed = condition.metric, condition.parsed
     if metric == STATE:
-        return parsed.holds_word(subject.state), f"the leaf is {subject.state}"
+        return parsed.holds_word(subject.state.replace(" ", "-")), f"the leaf is {subject.state}"
     if subject.state not in WITH_RESULT:
         return None, f"the leaf is {subject.state}{f': {subject.reason}' if subject.reason else ''}"
     if metric == VERDICT:
@@ -205,11 +215,18 @@ def _outcome(condition: Condition, subject: Subject) -> tuple[bool | None, str]:
     value = subject.value(metric)
     name = metric.removeprefix(DELAY)
     if math.isnan(value):
-        few = f"too few requests for {metric}, or the result has no such times"
+        few = f"{too_few_for(metric)}, or the result has no such times"
         return None, few if share_of(name) else f"the result has no {metric}"
     if subject.doubt and (metric in (THROUGHPUT, IOPS, BANDWIDTH, MEAN, MAX) or share_of(metric)):
         return None, subject.doubt
     return parsed.holds(value), f"{metric} is {shown(metric, value, parsed.limit)}"
+
+
+def too_few_for(metric: str) -> str:
+    """The words for fewer requests than a percentile takes."""
+    share = share_of(metric.removeprefix(DELAY))
+    takes = f", which takes at least {fewest(share):,}" if share else ""
+    return f"too few requests for {metric}{takes}"
 
 
 def _verdict(parsed: Parsed, subject: Subject) -> tuple[bool | None, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from iosonar.quantities.difference import MIN_RUNS, THROUGHPUT, Difference, Finding, RateDifference
 from iosonar.report.compared import Compared, change_text, deciding, metric_of
-from iosonar.report.gate import Condition, Judged, Outcome
+from iosonar.report.gate import Condition, Judged, Outcome, too_few_for
 from iosonar.units import counted
 
 OTHER_LOAD = "the runs did not all replay the same load in the same way"
@@ -32,7 +32,7 @@ def judge_change(condition: Condition, each: Compared) -> Judged:
 def _undecided(condition: Condition, each: Compared, one: Difference | RateDifference | None) -> str:
     """Why the condition is undecided; empty if it is decided."""
     if one is None:
-        return f"too few requests for {condition.metric}"
+        return too_few_for(condition.metric)
     if one.finding is Finding.INCOMPARABLE and each.incomparable:
         return "the times of the two sides cannot be compared"
     if one.finding is Finding.INCOMPARABLE:
@@ -42,6 +42,8 @@ def _undecided(condition: Condition, each: Compared, one: Difference | RateDiffe
     # The report of the comparison names them.
     if each.fakes:
         return f"{counted(len(each.fakes), 'result is', 'results are')} fake"
+    if each.failed:
+        return " and ".join(each.failed)
     if each.unfilled:
         return f"{counted(len(each.unfilled), 'run')} read a target that was not filled"
     if each.unfaithful:

@@ -34,7 +34,8 @@ OUTCOMES = {
     Outcome.FAILS: CaseOutcome.PASSED,
     Outcome.UNDECIDED: CaseOutcome.UNDECIDED,
 }
-MARKS = {Severity.BAD: "✗", Severity.WARNING: "⚠", Severity.GOOD: "✓", Severity.NEUTRAL: "–"}
+MARKS = {Severity.BAD: "✗ ", Severity.WARNING: "⚠ ", Severity.GOOD: "✓ ", Severity.NEUTRAL: ""}
+"""What a sentence begins with; the bullet of the list is enough for one that is neither good nor bad."""
 
 JUNIT_MARK, MARKDOWN_MARK = '<testsuite name="iosonar ', "<!-- iosonar -->"
 """What tells that iosonar wrote a file."""
@@ -87,33 +88,45 @@ def refuse_same_file(*outputs: Path | None) -> None:
         seen[real] = path
 
 
+def refuse_unwritable(*outputs: Path | None) -> None:
+    """Refuses files for CI that could not be written at the end: checked before the work begins."""
+    refuse_same_file(*outputs)
+    for path in filter(None, outputs):
+        if path.is_dir():
+            raise UserError(f"{shown(path)} is a directory; name a file")
+        if not path.parent.is_dir():
+            raise UserError(f"cannot write {shown(path)}: directory {shown(path.parent)} does not exist; create it")
+        _refuse_other_file(path)
+
+
 def _refuse_other_file(path: Path) -> None:
     if not may_be_replaced(path):
         raise UserError(f"{shown(path)} exists, and iosonar did not write it; name another file, or remove it")
 
 
-def write_junit(suite: str, cases: Sequence[Case], path: Path) -> None:
-    """Writes JUnit XML: undecided cases are errors, those not run are skipped. Replaces no file but its own."""
+def write_junit(suite: str, cases: Sequence[Case], path: Path, *, skip_undecided: bool = False) -> None:
+    """Writes JUnit XML: undecided cases are errors, or skipped, as those not run. Replaces no file but its own."""
     _refuse_other_file(path)
+    of = {**ELEMENTS, CaseOutcome.UNDECIDED: "skipped"} if skip_undecided else ELEMENTS
 
-    def number(outcome: CaseOutcome) -> str:
-        return str(sum(case.outcome is outcome for case in cases))
+    def number(element: str) -> str:
+        return str(sum(of.get(case.outcome) == element for case in cases))
 
     root = ElementTree.Element(
         "testsuite",
         name=f"iosonar {suite}",
         tests=str(len(cases)),
-        failures=number(CaseOutcome.FAILED),
-        errors=number(CaseOutcome.UNDECIDED),
-        skipped=number(CaseOutcome.NOT_RUN),
+        failures=number("failure"),
+        errors=number("error"),
+        skipped=number("skipped"),
         time=f"{sum(case.seconds for case in cases):.3f}",
     )
     for case in cases:
         names = {"classname": plain(case.group), "name": plain(case.name)}
         element = ElementTree.SubElement(root, "testcase", names, time=f"{case.seconds:.3f}")
-        if case.outcome in ELEMENTS:
+        if case.outcome in of:
             text = plain(case.text)
-            ElementTree.SubElement(element, ELEMENTS[case.outcome], message=text).text = text
+            ElementTree.SubElement(element, of[case.outcome], message=text).text = text
     tree = ElementTree.ElementTree(root)
     ElementTree.indent(tree)
     write_whole(path, lambda unfinished: tree.write(unfinished, encoding="utf-8", xml_declaration=True))
@@ -138,8 +151,8 @@ def _markdown(summary: Summary, cases: Sequence[Case], tables: Sequence[Table]) 
     if summary.banners:
         yield ""
     for banner in summary.banners:
-        head = f" **{_text(banner.head)}**" if banner.head else ""
-        yield f"- {MARKS[banner.severity]}{head} {_text(banner.text)}"
+        head = f"**{_text(banner.head)}** " if banner.head else ""
+        yield f"- {MARKS[banner.severity]}{head}{_text(banner.text)}"
         yield from (f"  {number}. {_text(step)}" for number, step in enumerate(banner.steps, 1))
     decided = [case for case in cases if case.text or case.outcome is not CaseOutcome.PASSED]
     if decided:

@@ -54,6 +54,8 @@ class Parsed:
     unit: LimitUnit
     limit: float = math.nan
     word: str = ""
+    is_signed: bool = False
+    """Whether a percentage has a sign, as changes have."""
 
     def holds(self, value: float) -> bool:
         """Whether the condition holds for a number."""
@@ -75,8 +77,11 @@ def parse(text: str) -> Parsed | None:
             return None
         return Parsed(text.strip(), metric, sign, LimitUnit.WORD, word=found["word"].lower())
     number, unit = float(found["number"]), found["unit"]
+    is_signed = found["number"][0] in "+-"
     if unit == "%":
-        return Parsed(text.strip(), metric, sign, LimitUnit.PERCENT, number / 100)
+        return Parsed(text.strip(), metric, sign, LimitUnit.PERCENT, number / 100, is_signed=is_signed)
+    if is_signed:
+        return None
     if not unit:
         return Parsed(text.strip(), metric, sign, LimitUnit.NONE, number)
     if unit.lower().endswith("/s"):

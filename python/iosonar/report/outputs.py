@@ -11,11 +11,12 @@ from pathlib import Path
 from iosonar.cleanup import cleanup
 from iosonar.errors import UserError
 from iosonar.table.open_files import is_input
-from iosonar.text import shown
+from iosonar.text import address_of, shown
 
 
 def make_directory(directory: Path) -> list[Path]:
     """Creates the directory if it is missing; returns those that were created, the innermost first."""
+    _refuse_address(directory)
     try:
         made = [each for each in (directory, *directory.parents) if not each.exists()]
         directory.mkdir(parents=True, exist_ok=True)
@@ -46,6 +47,7 @@ def remove_empty(made: Iterable[Path]) -> None:
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:
     """Writes a file atomically, replacing an earlier one."""
+    _refuse_address(path)
     _refuse_input(path)
     with _unfinished(path) as unfinished:
         _refuse_other_kinds(path)
@@ -59,6 +61,7 @@ def destination(path: Path, *, overwrite: bool) -> Iterator[Path]:
 
     An existing file is an error without `overwrite`. Pipes and devices are written to directly.
     """
+    _refuse_address(path)
     try:
         kind = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -105,6 +108,12 @@ def destination(path: Path, *, overwrite: bool) -> Iterator[Path]:
 
 def _exists(path: Path) -> UserError:
     return UserError(f"{shown(path)} exists; give the output another name, or replace it with --overwrite")
+
+
+def _refuse_address(path: Path) -> None:
+    """Object stores are only read."""
+    if address_of(path):
+        raise UserError(f"cannot write {shown(path)}: name a path on this machine, and copy from there to the store")
 
 
 def _refuse_input(path: Path) -> None:

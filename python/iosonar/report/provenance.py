@@ -17,7 +17,7 @@ from iosonar.errors import UserError
 from iosonar.report.output_options import OutputOptions
 from iosonar.report.outputs import write_whole
 from iosonar.table import SourceFile
-from iosonar.text import shown
+from iosonar.text import address_of, shown
 
 KEY = "iosonar-inputs"
 TAIL_BYTES = 1 << 16
@@ -26,8 +26,11 @@ _PNG_END = struct.pack(">I4sI", 0, b"IEND", zlib.crc32(b"IEND"))
 
 
 def inputs_of(files: Sequence[SourceFile], directory: Path) -> tuple[str, ...]:
-    """The files as seen from the directory of the output: the same when both are moved together."""
-    return tuple(os.path.relpath(os.path.realpath(file.given), os.path.realpath(directory)) for file in files)
+    """The files as seen from the directory of the output, the same when both are moved together; addresses."""
+    return tuple(
+        address_of(file.given) or os.path.relpath(os.path.realpath(file.given), os.path.realpath(directory))
+        for file in files
+    )
 
 
 def write_claimed(path: Path, options: OutputOptions, write: Callable[[Path], None]) -> None:

@@ -1,10 +1,10 @@
-"""Rounds of two sides, A and B: the runs alternate, so that drift of the machine or the storage meets both alike."""
+"""Rounds of two sides, A and B: the runs alternate, so that drift of machine or storage affects both equally."""
 
 from __future__ import annotations
 
 import shlex
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -15,8 +15,10 @@ from iosonar import SCHEMA_VERSION
 from iosonar.cleanup import cleanup
 from iosonar.errors import UsageError, UserError
 from iosonar.pacing import Changes, options_that_change
+from iosonar.processes import kill_tree
 from iosonar.series import binary
-from iosonar.series.plan import RESULT, Directory, Plan, Point
+from iosonar.series.inputs import content_of, state_of
+from iosonar.series.plan import JOURNAL, OF_CALLS, RESULT, Directory, Plan, Point
 from iosonar.series.result import waiting_of
 from iosonar.table.footer import Footer, parse_footer
 from iosonar.text import plain, shown
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 
 KIND = "ab"
 SIDES = ("a", "b")
-OF_CALLS = ".calls-run.parquet"
 COMMANDS = {("replay",): RESULT, ("workload", "run"): RESULT, ("files", "replay"): OF_CALLS}
 """Commands whose runs are compared, and the endings of their results."""
 
@@ -35,6 +36,8 @@ OWN = (
     *(option.name for option in options_that_change(Changes.NOTHING)),
 )
 """Options that each round has its own of, or that are for a single run."""
+
+REMEDY = "use another --output, or --overwrite, which removes these runs first"
 
 
 @dataclass(frozen=True)
@@ -54,13 +57,13 @@ def plan(wanted: Rounds) -> Plan:
     endings = {side: _ending(side, each) for side, each in words.items()}
     if endings["a"] != endings["b"]:
         raise UsageError("--a and --b: one replays requests, the other calls; their runs cannot be compared")
-    settings = {"--a": words["a"], "--b": words["b"], "--before": wanted.before}
+    settings = {"--a": words["a"], "--b": words["b"], "--before": wanted.before, **state_of(words.values())}
     points = tuple(
         Point(f"{side}.{number}", float(number), tuple(words[side]))
         for number in range(1, wanted.rounds + 1)
         for side in (SIDES if number % 2 else SIDES[::-1])
     )
-    return Plan(KIND, settings, (), points, endings["a"])
+    return Plan(KIND, settings, (), points, endings["a"], REMEDY)
 
 
 def _words(side: str, text: str) -> list[str]:
@@ -75,6 +78,35 @@ def _words(side: str, text: str) -> list[str]:
     return words
 
 
+def check(wanted: Plan) -> None:
+    """Refuses what would fail in a run of either side: wrong options, a missing load or target.
+
+    A command before each run may make loads and targets, so they are only checked without one.
+    """
+    for side in SIDES:
+        words: list[str] = wanted.settings[f"--{side}"]
+        code, _, messages = binary.call((*words, "--help"))
+        if code:
+            raise binary.failure(code, messages, f"--{side}: {{}}".format)
+        for name in () if wanted.settings["--before"] else _named_files(words):
+            # A target may be mapped to a device of the load: sda=/dev/sdb.
+            if not any(Path(each).exists() for each in (name, name.partition("=")[2]) if each):
+                raise UserError(f"--{side}: {shown(Path(name))}: no such file or directory")
+
+
+def _named_files(words: Sequence[str]) -> Iterator[str]:
+    """The load or trace of a command, if it is named first, and its targets."""
+    command = next(command for command in COMMANDS if tuple(words[: len(command)]) == command)
+    rest = words[len(command) :]
+    # A program of `workload run` may be one that is built in.
+    if rest and not rest[0].startswith("-") and command != ("workload", "run"):
+        yield rest[0]
+    for word, following in zip(rest, [*rest[1:], ""], strict=True):
+        name, has_value, value = word.partition("=")
+        if name in ("--target", "-t"):
+            yield value if has_value else following
+
+
 def _ending(side: str, words: Sequence[str]) -> str:
     for command, ending in COMMANDS.items():
         if tuple(words[: len(command)]) == command:
@@ -83,31 +115,46 @@ def _ending(side: str, words: Sequence[str]) -> str:
     raise UsageError(f"--{side}: begin it with one of {known}, such as 'replay mysql.load.parquet --target /dev/sdb'")
 
 
-def run(directory: Directory, before: str, tell: Callable[[str], None]) -> list[list[Path]]:
-    """Runs what is missing, in the order of the plan; returns the results of both sides.
+def run(directory: Directory, wanted: Plan, before: str, tell: Callable[[str], None]) -> list[list[Path]]:
+    """Runs what is missing of the rounds that are wanted, in the order of the plan; returns the results of both sides.
 
     All runs wait for their times as the first one chose, so that they do not differ by that.
     """
     first: Footer | None = None
-    shown = set[str]()
-    for number, point in enumerate(directory.plan.points, 1):
+    printed = set[str]()
+    ran = 0
+    for number, point in enumerate(wanted.points, 1):
         path = directory.result(point)
         known = _footer(path)
         if known is None:
-            tell(f"{point.name} ({number} of {len(directory.plan.points)})")
+            tell(f"{point.name} ({number} of {len(wanted.points)})")
             known = _run(directory, point, path, before, first)
+            ran += 1
             for warning in known.run.warnings:
-                if warning not in shown:
-                    shown.add(warning)
+                if warning not in printed:
+                    printed.add(warning)
                     tell(f"warning: {warning}")
         first = first or known
-        if (load := _load(known.run)) != _load(first.run):
+        if not _is_same(load := _load(known.run), _load(first.run)):
             raise UserError(
-                f"{directory.plan.points[0].name} replayed {plain(_load(first.run))}, {point.name} {plain(load)}: both "
-                "sides must replay the same load"
+                f"{wanted.points[0].name} replayed {plain(_load(first.run))}, {point.name} {plain(load)}: both sides "
+                "must replay the same load"
             )
-    by_name = {side: [each for each in directory.plan.points if each.name.startswith(f"{side}.")] for side in SIDES}
+    for line in _about_earlier_rounds(directory, wanted, ran):
+        tell(line)
+    by_name = {side: [each for each in wanted.points if each.name.startswith(f"{side}.")] for side in SIDES}
     return [[directory.result(each) for each in by_name[side]] for side in SIDES]
+
+
+def _about_earlier_rounds(directory: Directory, wanted: Plan, ran: int) -> Iterator[str]:
+    """What the user must know if not all runs are new, or not all runs of the directory are compared."""
+    rounds, place = len(wanted.points) // len(SIDES), shown(directory.path)
+    if not ran:
+        yield f"all {rounds} rounds exist in {place}: nothing was run"
+    there = {point.value for point in directory.plan.points if directory.result(point).exists()}
+    if len(there) > rounds:
+        first = f"first {rounds} are" if rounds > 1 else "first is"
+        yield f"{place} has {len(there)} rounds: only the {first} compared"
 
 
 def _load(run: RunInfo) -> str:
@@ -116,9 +163,15 @@ def _load(run: RunInfo) -> str:
     return str(Path(load).resolve()) if load else run.program.name if run.program else ""
 
 
+def _is_same(load: str, other: str) -> bool:
+    """Whether two loads are one, or files of the same content: each branch of a repository may have its own."""
+    files = (Path(load), Path(other))
+    return load == other or (all(file.is_file() for file in files) and content_of(files[0]) == content_of(files[1]))
+
+
 def _run(directory: Directory, point: Point, path: Path, before: str, first: Footer | None) -> Footer:
     # The directory is locked: no run uses these files.
-    for left in (path, path.with_name(f"{path.name}.journal")):
+    for left in (path, path.with_name(f"{path.name}{JOURNAL}")):
         with suppress(FileNotFoundError):
             left.unlink()
     if before:
@@ -152,8 +205,7 @@ def _shell(command: str, name: str) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    with suppress(OSError):
-        process.kill()
+    kill_tree(process.pid)
     process.wait()
 
 

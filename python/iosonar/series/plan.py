@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,9 @@ from iosonar.text import plain, shown, why_wrong
 PLAN = "series.json"
 LOCK = ".lock"
 RESULT = ".replay.parquet"
+OF_CALLS = ".calls-run.parquet"
+ENDINGS = (RESULT, OF_CALLS)
+JOURNAL = ".journal"
 VERSION = 1
 
 HASHED_BYTES = 1 << 20
@@ -45,6 +48,8 @@ class Plan:
     points: tuple[Point, ...]
     ending: str = RESULT
     """That of the names of results."""
+    remedy: str = "use another --output, or remove the directory"
+    """What to do with a directory whose runs have other settings."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +71,11 @@ class Directory:
 
 
 @contextmanager
-def opened(path: Path, plan: Plan) -> Iterator[Directory]:
+def opened(path: Path, plan: Plan, *, overwrite: bool = False) -> Iterator[Directory]:
     """The directory of a series, created if it is missing. Refuses another series and other settings.
 
-    An error before the first run leaves nothing behind.
+    With `overwrite`, the runs of an earlier series of this kind are removed, whatever its settings. An error before the
+    first run leaves nothing behind.
     """
     path = checked(path, plan.kind)
     made = make_directory(path)
@@ -79,6 +85,8 @@ def opened(path: Path, plan: Plan) -> Iterator[Directory]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UserError(f"{shown(path)}: a run of this series is still going on; wait for its end") from None
+        if overwrite:
+            _remove_runs(path, plan)
         joined = _joined(path, plan)
         try:
             write_whole(path / PLAN, lambda unfinished: _write(joined, unfinished))
@@ -117,20 +125,51 @@ def _joined(path: Path, plan: Plan) -> Plan:
     file = path / PLAN
     if not file.exists() or not any(path.glob(f"*{plan.ending}")):
         return plan
+    earlier, known = _earlier(file)
+    try:
+        differences = _differences(earlier, plan)
+    except (KeyError, TypeError) as error:
+        raise _damaged(file, error) from error
+    if differences:
+        raise UserError(f"{shown(path)} has runs with other settings: {'; '.join(differences)}; {plan.remedy}")
+    all_points = {point.name: point for point in (*known, *plan.points)}
+    return replace(plan, points=tuple(all_points.values()))
+
+
+def _earlier(file: Path) -> tuple[dict[str, Any], list[Point]]:
+    """The content of a plan, and its points."""
     try:
         earlier = json.loads(file.read_text(encoding="utf-8"))
         if earlier["version"] != VERSION:
             raise UserError(f"{shown(file)} is of another version of iosonar; use another --output")
-        if differences := _differences(earlier, plan):
-            raise UserError(
-                f"{shown(path)} has points with other settings: {'; '.join(differences)}. Use another --output, or "
-                "remove the directory"
-            )
-        known = [Point(each["name"], each["value"], tuple(each["words"])) for each in earlier["points"]]
+        return earlier, [Point(each["name"], each["value"], tuple(each["words"])) for each in earlier["points"]]
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{shown(file)} is damaged: {why_wrong(error)}; use another --output") from error
-    all_points = {point.name: point for point in (*known, *plan.points)}
-    return Plan(plan.kind, plan.settings, plan.command, tuple(all_points.values()), plan.ending)
+        raise _damaged(file, error) from error
+
+
+def _damaged(file: Path, error: Exception) -> UserError:
+    return UserError(f"{shown(file)} is damaged: {why_wrong(error)}; use another --output")
+
+
+def _remove_runs(path: Path, plan: Plan) -> None:
+    """Removes the results of the points of an earlier series and of this one, and their journals; no other file.
+
+    An earlier plan that is damaged, or of another version, is removed as well.
+    """
+    file = path / PLAN
+    if not file.exists():
+        return
+    try:
+        earlier, points = _earlier(file)
+    except UserError:
+        earlier, points = {"kind": plan.kind}, []
+    if earlier.get("kind") != plan.kind:
+        raise UserError(f"{shown(path)} has another kind of series; use another --output")
+    results = {f"{point.name}{ending}" for point in (*points, *plan.points) for ending in ENDINGS}
+    for each in path.iterdir():
+        if each.name.removesuffix(JOURNAL) in results:
+            each.unlink()
+    file.unlink()
 
 
 def _differences(earlier: Mapping[str, Any], plan: Plan) -> list[str]:
@@ -144,6 +183,10 @@ def _differences(earlier: Mapping[str, Any], plan: Plan) -> list[str]:
 def _shown(value: Any) -> str:
     if value in (None, [], ""):
         return "not set"
+    if isinstance(value, dict):
+        # The state of a file.
+        version = f"{value['version']}, " if "version" in value else ""
+        return plain(f"{version}{value['bytes']:,} bytes, SHA-256 {str(value['sha256'])[:12]}…")
     return plain(" ".join(map(str, value)) if isinstance(value, list) else str(value))
 
 

@@ -151,8 +151,18 @@ def rows(results: Sequence[Result]) -> list[Row]:
     order = sorted(groups, key=lambda key: (list(Degradation).index(Degradation(key[0])), key[1]))
     return [
         _row(None, 0.0, exact, exact),
-        *(_row(Degradation(how), time, groups[how, time], exact) for how, time in order),
+        *(_row(Degradation(how), time, groups[how, time], _repeats(exact, groups[how, time])) for how, time in order),
     ]
+
+
+def _repeats(exact: Sequence[Result], of: Sequence[Result]) -> Sequence[Result]:
+    """The exact runs with the seeds of these runs, which may be fewer."""
+    seeds = {_seed(each) for each in of}
+    return [each for each in exact if _seed(each) in seeds] or exact
+
+
+def _seed(result: Result) -> str:
+    return result.name.rsplit(".", 1)[1]
 
 
 def _row(how: Degradation | None, time_s: float, found: Sequence[Result], exact: Sequence[Result]) -> Row:

@@ -42,8 +42,8 @@ def limit_text(results: Sequence[Result]) -> str | None:
         return None
     shares = ", ".join(f"{each.name} ({units.percent(each.delayed_by_depth / each.requests)})" for each in full)
     return (
-        f"Requests waited for room in --depth at {shares}: times and throughput may be those of the depth, not of the "
-        "device; use another --output with a higher one, such as -- --depth 4096"
+        f"Requests waited for room in --depth at {shares}: times and throughput may be limited by the depth, not by "
+        "the device; repeat with a larger one (-- --depth 4096) and another --output"
     )
 
 

@@ -22,7 +22,7 @@ class Topic(Enum):
 
 @dataclass(frozen=True)
 class Check:
-    """One check. `grade` is None where the value is not known."""
+    """The outcome of a check of a run. `grade` is None where the value is not known."""
 
     name: str
     grade: Grade | None

@@ -27,8 +27,11 @@ def find_binary() -> Path:
     return Path(found)
 
 
-def convert(source: Path, target: Path) -> None:
-    """Converts a file in any format that the Rust half reads to a table of docs/schema.md."""
+def convert(source: Path, target: Path, given: Path | None = None) -> None:
+    """Converts a file in any format that the Rust half reads to a table of docs/schema.md.
+
+    Errors name it `given`, the name that the user knows.
+    """
     command: list[str | Path] = [
         find_binary(),
         "convert",
@@ -53,4 +56,6 @@ def convert(source: Path, target: Path) -> None:
         messages = errors.decode(errors="replace").strip().splitlines()
         # The reason is the last line; warnings about the file may precede it.
         reason = plain(messages[-1].removeprefix("iosonar: ").removeprefix("error: ")) if messages else ""
-        raise UserError(reason or f"{shown(source)}: `iosonar convert` failed with exit code {process.returncode}")
+        known = shown(given or source)
+        reason = reason.replace(shown(source), known)
+        raise UserError(reason or f"{known}: `iosonar convert` failed with exit code {process.returncode}")

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iosonar.errors import UserError
+from iosonar.table.damage import damage_among, may_be_damage
 from iosonar.table.dataset import files_in
 from iosonar.table.engine import Engine
+from iosonar.table.object_store import StoredObject, fetch
 from iosonar.table.source import SourceFile
 from iosonar.table.temporary import temporary_directory
 from iosonar.table.validation import open_validated
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 def open_files(paths: Sequence[Path]) -> Iterator[tuple[tuple[SourceFile, ...], Path]]:
     """Opens files in any format, and all Parquet files of directories; yields them and a directory to spill to.
 
-    Temporary files are removed at the end.
+    Files in object stores are copied first. Temporary files are removed at the end.
     """
     if not paths:
         raise UserError("no file given")
@@ -31,7 +33,18 @@ def open_files(paths: Sequence[Path]) -> Iterator[tuple[tuple[SourceFile, ...], 
         directory = stack.enter_context(temporary_directory())
         converted = directory / "converted"
         converted.mkdir()
-        yield tuple(open_validated(path, converted, stack) for path in files_in(paths)), directory / "spill"
+        found = files_in(paths)
+        copies = fetch([each for each in found if isinstance(each, StoredObject)], directory)
+        named = [each.given if isinstance(each, StoredObject) else each for each in found]
+        files = tuple(open_validated(path, converted, stack, copies.get(path)) for path in named)
+        try:
+            yield files, directory / "spill"
+        except Exception as error:
+            # Copies are gone when others look for the cause.
+            temporary = {file.given: file.copy for file in files if file.copy}
+            if temporary and may_be_damage(error) and (damage := damage_among(temporary)):
+                raise damage from error
+            raise
 
 
 def read(file: SourceFile, engine: Engine) -> ir.Table:

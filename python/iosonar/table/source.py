@@ -30,6 +30,13 @@ class SourceFile:
     columns: tuple[str, ...]
     skipped_rows: tuple[str, ...] = ()
     """Messages about invalid rows that were skipped."""
+    copy: Path | None = None
+    """The temporary copy of a pipe, or of an object of a store."""
+
+    @property
+    def local(self) -> Path:
+        """The file on this machine: that of the user, or the copy."""
+        return self.copy or self.given
 
     @property
     def stem(self) -> str:

@@ -43,12 +43,16 @@ class _NeedsConversionError(Exception):
     kind: Kind | None = None
 
 
-def open_validated(given: Path, directory: Path, stack: ExitStack) -> SourceFile:
-    """Opens a file until the stack unwinds; conversions go to `directory`.
+def open_validated(given: Path, directory: Path, stack: ExitStack, copy: Path | None = None) -> SourceFile:
+    """Opens a file, or the copy of an object, until the stack unwinds; conversions go to `directory`.
 
     Raises UserError if it is neither a load nor a run.
     """
-    source = copy_of_pipe(given, directory) or given
+    copy = copy or copy_of_pipe(given, directory)
+    return replace(_opened(given, copy or given, directory, stack), copy=copy)
+
+
+def _opened(given: Path, source: Path, directory: Path, stack: ExitStack) -> SourceFile:
     opened = open_file(source, stack)
     set_display_name(opened, given)
     is_parquet, kind = _is_parquet(opened, given), None
@@ -60,7 +64,7 @@ def open_validated(given: Path, directory: Path, stack: ExitStack) -> SourceFile
             if kind is not None and not kind.converted_to:
                 raise UserError(f"{shown(given)}: {why}; {COPY_AGAIN}") from None
     converted = _new_path(directory, kind)
-    convert(source, converted)
+    convert(source, converted, given)
     opened = open_file(converted, stack)
     set_display_name(opened, given)
     try:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from iosonar.cleanup import cleanup
 from iosonar.errors import UserError
-from iosonar.text import shown
+from iosonar.text import address_of, shown
 from iosonar.view.build import ABOUT, AT_ONCE, BY_END, BY_ISSUE, VERSION, Progress, build, read_level, release
 from iosonar.view.pyramid import AnyLevel, Level
 from iosonar.view.requests import BLOCK, Requests
@@ -68,8 +68,9 @@ def index_of(
 ) -> tuple[Index, Path]:
     """The index of a table, with its directory."""
     # The table that is read may be a conversion, with other times.
-    status = file.given.stat()
-    key = f"{file.given.resolve()} {status.st_dev} {status.st_ino}"
+    status = file.local.stat()
+    address = address_of(file.given)
+    key = address or f"{file.given.resolve()} {status.st_dev} {status.st_ino}"
     identity = f"{key} {status.st_size} {status.st_mtime_ns} {VERSION}"
     directory = caches / hashlib.sha256(os.fsencode(key)).hexdigest()[:24]
     found = _read(directory, identity)
@@ -97,7 +98,8 @@ def _make(
         _remove_old(directory.parent)
         build(connection, made, is_load=not file.kind.is_run, progress=progress)
         (made / "of").write_text(identity, encoding="utf-8", errors="surrogateescape")
-        (made / TABLE).write_text(str(file.given.resolve()), encoding="utf-8", errors="surrogateescape")
+        table = address_of(file.given) or str(file.given.resolve())
+        (made / TABLE).write_text(table, encoding="utf-8", errors="surrogateescape")
         shutil.rmtree(directory, ignore_errors=True)
         made.rename(directory)
     finally:
@@ -105,7 +107,7 @@ def _make(
 
 
 def _remove_old(caches: Path) -> None:
-    """Removes the indexes of tables that are gone."""
+    """Removes the indexes of tables that are gone, or are objects of a store."""
     for each in caches.iterdir():
         with suppress(OSError):
             if not Path((each / TABLE).read_text(encoding="utf-8", errors="surrogateescape")).exists():

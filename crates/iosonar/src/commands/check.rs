@@ -181,12 +181,13 @@ impl Args {
             };
             writeln!(
                 out,
-                "difference of issue times of {}: median {}, 99 % {}, max {}\n  \
+                "difference of issue times of {}: median {}, p99 {}, max {}{}\n  \
                  (after removing the constant clock offset of {})",
                 human::counted(times.compared, "request"),
                 percentile(500, times.median_ns),
                 percentile(990, times.p99_ns),
                 span(times.max_ns),
+                if is_enough(990, times.compared) { "" } else { "; –: too few requests" },
                 human::at_second(times.offset_ns as f64 / 1e9)
             )?;
         }

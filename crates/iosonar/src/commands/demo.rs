@@ -114,7 +114,11 @@ impl Args {
                     "The load: bursts of requests, each a little larger than the one before. When does the storage saturate?",
                 );
                 // The later bursts saturate any storage.
-                let shape = format!("--growth 100 --width 100ms --duration {}ns --span {}", self.seconds.0, self.size);
+                let shape = format!(
+                    "--growth 100 --width 100ms --duration {}ms --span {}",
+                    self.seconds.0 / 1_000_000,
+                    self.size
+                );
                 run_own(program, &[words("generate bursts"), vec![path(&load)], words(&shape)].concat())?;
             }
         }

@@ -48,7 +48,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     to: Option<Nanos>,
 
-    /// Leave out the warm-up, if it is known when latency became steady (MSER); needs the Python half
+    /// Leave out the warm-up, if its end was detected (MSER); needs the Python half
     #[arg(long)]
     skip_warm_up: bool,
 
@@ -215,8 +215,8 @@ fn sentence(path: &Path, limit: &Limit, late: Nanos) -> String {
     let demand = human::rate(limit.demanded_per_second.unwrap_or_default());
     let Some(sustained) = limit.sustained_per_second else {
         return format!(
-            "{path}: fell behind at {fell_behind}, at a demand of {demand} per second, for less than a second; use a longer load \
-             to find the limit"
+            "{path}: requests due from {fell_behind} on were more than {late} late, at a demand of {demand} per second, for \
+             less than a second; use a longer load to find the limit"
         );
     };
     let seconds = |ns: Option<i64>| human::span(Nanos(ns.unwrap_or_default()).as_secs());
@@ -233,8 +233,8 @@ fn sentence(path: &Path, limit: &Limit, late: Nanos) -> String {
             format!("; until then it kept up with {kept_up}, by a queue, a cache or a burst credit")
         });
     format!(
-        "{path}: sustained {} requests per second{interval}, over {} of overload; fell behind at {fell_behind}, at a demand of \
-         {demand} per second; completed at most {} in a second{first}{more}",
+        "{path}: sustained {} requests per second{interval}, over {} of overload; requests due from {fell_behind} on were \
+         more than {late} late, at a demand of {demand} per second; completed at most {} in a second{first}{more}",
         human::rate(sustained),
         seconds(limit.overloaded_ns),
         human::rate(limit.most_done_per_second)

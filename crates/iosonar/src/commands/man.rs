@@ -86,7 +86,10 @@ fn may_be_replaced(file: &Path) -> io::Result<bool> {
 }
 
 /// The page of one command; its examples and exit codes keep their line breaks.
-fn page(command: clap::Command) -> String {
+fn page(mut command: clap::Command) -> String {
+    // Without it, the page lists all options here, without values and also those required in brackets.
+    let usage = command.render_usage().to_string();
+    let command = command.override_usage(usage.trim_start_matches("Usage:").trim().to_owned());
     let mut page = Vec::new();
     Man::new(command).render(&mut page).expect("writing to memory does not fail");
     String::from_utf8(page)
@@ -105,6 +108,12 @@ mod tests {
         write_all(directory.path(), cli(&crate::PROGRAM), false).expect("the pages are written");
         let page = fs::read_to_string(directory.path().join("iosonar.1")).expect("the main page");
         assert!(page.contains(".SH NOTES\n.nf\n"), "examples and exit codes keep their lines:\n{page}");
+        let synopsis = |name: &str| {
+            let page = fs::read_to_string(directory.path().join(name)).expect("a page");
+            page.lines().skip_while(|line| *line != ".SH SYNOPSIS").nth(1).unwrap_or_default().replace('\\', "")
+        };
+        assert_eq!(synopsis("iosonar-ab.1"), "fBiosonar abfR [OPTIONS] --a <COMMAND> --b <COMMAND> --output <NAME.AB>");
+        assert_eq!(synopsis("iosonar-recover.1"), "fBiosonar recoverfR [OPTIONS] <LEFT>");
         for subcommand in crate::command_line().get_subcommands().filter(|of| !of.is_hide_set()) {
             let file = directory.path().join(format!("iosonar-{}.1", subcommand.get_name()));
             assert!(file.is_file(), "{} is missing", file.display());

@@ -125,7 +125,8 @@ fn holder(name: &str) -> &str {
 
 fn quantiles(q: &Quantiles) -> String {
     let [median, in_90, in_99] = [q.p50, q.p90, q.p99].map(human::percentile);
-    format!("median {median}, 90 % {in_90}, 99 % {in_99}, max {}", human::span(q.max / 1e6))
+    let note = human::too_few(&[q.p50, q.p90, q.p99], "calls");
+    format!("median {median}, p90 {in_90}, p99 {in_99}, max {}{note}", human::span(q.max / 1e6))
 }
 
 fn within(w: &Within) -> String {

@@ -48,13 +48,13 @@ const LOSSES: &[Loss] = &[
     Loss::new(
         "unmatched",
         "unmatched",
-        " requests without a completion, so without a latency",
+        " without a completion, so without a latency",
         "requests without completion in the trace",
     ),
     Loss::new(
         "unmatched_completions",
         "orphans",
-        " completions without their request",
+        " without their request",
         "completions without their request in the trace",
     ),
     Loss::new(

@@ -29,6 +29,15 @@ pub fn run(program: &str, arguments: &[&OsStr]) {
     assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
 }
 
+/// Sends a signal to a process and its descendants, as a terminal does. Some may have ended before their own arrives.
+pub fn signal_tree(signal: &str, process: u32) {
+    let processes = process_tree(process).into_iter().map(|each| each.to_string());
+    let mut kill = Command::new("kill");
+    let sent = kill.env("LC_ALL", "C").arg(format!("-{signal}")).args(processes).output().expect("kill");
+    let said = String::from_utf8_lossy(&sent.stderr);
+    assert!(said.lines().all(|line| line.contains("No such process")), "{said}");
+}
+
 /// A row of a load: seconds, sector, sectors, `R` or `W`.
 pub type Row = (f64, u64, u64, char);
 

@@ -72,7 +72,7 @@ impl Contention {
         if *stolen_pct >= 30.0 {
             return format!("the hypervisor steals {} of the processor time", human::percent(stolen_pct / 100.0));
         }
-        format!("{} threads of other programs compete for the {processors} processors", human::rate(*ready))
+        format!("runnable threads of other programs: {} on {processors} processors", human::rate(*ready))
     }
 }
 
@@ -103,7 +103,7 @@ mod tests {
                 && of(16, 20.0, 0.0).is_oversubscribed()
                 && of(4, 0.1, 45.0).is_oversubscribed()
         );
-        assert_eq!(of(2, 3.12, 0.0).phrase(), "3.12 threads of other programs compete for the 2 processors");
+        assert_eq!(of(2, 3.12, 0.0).phrase(), "runnable threads of other programs: 3.12 on 2 processors");
         assert_eq!(of(2, 3.12, 45.0).phrase(), "the hypervisor steals 45.0 % of the processor time");
     }
 

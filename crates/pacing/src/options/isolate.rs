@@ -8,7 +8,7 @@ use crate::host::isolation::IsolationPart;
 
 #[derive(Clone, Debug, Args, Serialize)]
 pub struct Isolate {
-    /// Isolate the replay loop from the rest of the machine in all of these ways or only in those listed, and restore
+    /// Isolate the issuing loop from the rest of the machine in all of these ways or only in those listed, and restore
     /// the settings at the end (needs root)
     #[arg(long, value_name = "PARTS", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
     #[arg(default_missing_value = "processors,workers,interrupts,priority,awake", help_heading = "Issuing")]

@@ -62,7 +62,7 @@ pub fn after(options: &Options, prepare_stats: &PrepareStats, s: &Statistics) ->
         "the load itself is incomplete: its recording or conversion was cut short".into(),
     );
     for what in options.pacing.distortions() {
-        warn_if(true, format!("{what} distorts a natural load"));
+        warn_if(true, format!("{what} distorts a recorded load"));
     }
     warn_if(
         s.dropped as f64 > 0.05 * s.requests as f64,
@@ -72,7 +72,7 @@ pub fn after(options: &Options, prepare_stats: &PrepareStats, s: &Statistics) ->
         zero_reads as f64 > 0.01 * reads,
         format!(
             "{} of {} returned only zeros: reads of never-written areas are too fast; fill the target with data first: \
-             `iosonar device wipe {}`",
+             `iosonar device wipe {}` (destroys its data)",
             human::count(zero_reads),
             human::counted(s.reads, "read"),
             targets_read(s)

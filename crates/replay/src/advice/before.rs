@@ -60,7 +60,7 @@ pub fn fill_advice(target: &Path, share: &str) -> String {
     let target = target.display();
     format!(
         "{share} of {target} is all zeros: reads of never-written areas are too fast; fill it with data before you measure: \
-         `iosonar device wipe {target}`"
+         `iosonar device wipe {target}` (destroys its data)"
     )
 }
 

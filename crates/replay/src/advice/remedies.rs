@@ -81,7 +81,7 @@ const BLOCK_DEVICE: &str =
 /// The loop without a device: it shows nothing about the calls and completions of a target.
 fn calibration() -> Remedy {
     remedy(
-        "iosonar replay --calibrate, which measures the highest rate of the loop alone, without a device",
+        "iosonar replay --calibrate, which measures the highest rate of the issuing loop alone, without a device",
         "up to a minute",
     )
 }
@@ -164,7 +164,10 @@ fn for_preemption(facts: &Facts<'_>) -> Vec<Remedy> {
     let mut found = Vec::new();
     if !plan.options.pacing.has_priority() && processors > 1 {
         found.push(remedy(
-            format!("--isolate=priority, which gives the loop priority over other programs{}", root_note(facts)),
+            format!(
+                "--isolate=priority, which gives the issuing loop priority over other programs{}",
+                root_note(facts)
+            ),
             "other programs wait during the run",
         ));
     }
@@ -172,7 +175,7 @@ fn for_preemption(facts: &Facts<'_>) -> Vec<Remedy> {
     if ready >= 0.5 {
         found.push(remedy(
             format!(
-                "stop other programs first: on average {} of their threads were running before the run (see `top`)",
+                "stop other programs first: on average {} of their threads were runnable before the run (see `top`)",
                 human::rate(ready)
             ),
             FREE,
@@ -258,7 +261,7 @@ fn isolation(facts: &Facts<'_>) -> Option<Remedy> {
     is_missing.then(|| {
         remedy(
             format!(
-                "--isolate, which gives the loop a processor without kernel workers and interrupts{}",
+                "--isolate, which gives the issuing loop a processor without kernel workers and interrupts{}",
                 root_note(facts)
             ),
             "the other processors handle these during the run",

@@ -12,8 +12,8 @@ pub struct ModeOptions {
     #[arg(long = "loop")]
     #[serde(rename = "loop")]
     pub loops: bool,
-    /// Measure the highest rate that this machine replays faithfully, without I/O; uses --depth, --ahead, --wait and
-    /// --isolate
+    /// Measure the highest rate that this machine replays faithfully, without I/O; uses --depth, --ahead, --buffers,
+    /// --wait and --isolate
     #[arg(long, conflicts_with_all = ["load", "targets", "output", "asap", "closed", "perturb", "repeat", "start_at"])]
     #[arg(conflicts_with = "start_file")]
     #[serde(skip)]

@@ -22,12 +22,12 @@ struct WindowArgs {
     /// Leave out requests before this time of the load: 600, 10m; 0 is its start
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration, allow_hyphen_values = true)]
     start: Nanos,
-    /// Leave out requests at or after this time of the load; 0 is its end
-    #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration, allow_hyphen_values = true)]
+    /// Leave out requests at or after this time of the load; 0 is its end [default: its end]
+    #[arg(long, value_name = "TIME", default_value = "0", hide_default_value = true, value_parser = parse_duration, allow_hyphen_values = true)]
     #[arg(conflicts_with = "duration")]
     end: Nanos,
-    /// Replay this much of the load, beginning at --start: 90, 5m; 0 is all
-    #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration, allow_hyphen_values = true)]
+    /// Replay this much of the load, beginning at --start: 90, 5m; 0 is all [default: all]
+    #[arg(long, value_name = "TIME", default_value = "0", hide_default_value = true, value_parser = parse_duration, allow_hyphen_values = true)]
     duration: Nanos,
 }
 

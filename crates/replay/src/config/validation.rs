@@ -72,7 +72,7 @@ fn check_modes(options: &Options) -> Result<()> {
     }
     if *options.pacing.wait == Some(Wait::Inline) && options.is_piped() {
         return refuse(
-            "--wait inline reads the load in the replay loop, and a pipe would block it: use another --wait, or give a file \
+            "--wait inline reads the load in the issuing loop, and a pipe would block it: use another --wait, or give a file \
              as the load"
                 .into(),
         );

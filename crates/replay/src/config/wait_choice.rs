@@ -78,7 +78,7 @@ impl Options {
         let reason = match (wait, preempting) {
             (_, _) if self.method.virtual_time => "time is virtual".into(),
             (_, _) if processors == 1 => "only one processor is available".into(),
-            (Wait::Hybrid, Some(contention)) => format!("a spinning loop would be preempted: {}", contention.phrase()),
+            (Wait::Hybrid, Some(contention)) => format!("a spinning loop would be preempted ({})", contention.phrase()),
             (Wait::Inline, _) => format!("best for many requests on {processors} processors"),
             (Wait::Hybrid, None) => "requests have no deadlines".into(),
             (Wait::Spin | Wait::Sleep, _) => match contention {
@@ -86,7 +86,7 @@ impl Options {
                     "--isolate=priority gives it priority over other programs".into()
                 }
                 Some(contention) => format!(
-                    "other programs have only {} runnable threads on {} processors",
+                    "few runnable threads of other programs: {} on {} processors",
                     human::rate(contention.ready),
                     contention.processors
                 ),
@@ -222,12 +222,12 @@ mod tests {
         assert_eq!(wait, Wait::Hybrid);
         assert_eq!(
             reason,
-            "a spinning loop would be preempted: 3 threads of other programs compete for the 2 processors"
+            "a spinning loop would be preempted (runnable threads of other programs: 3 on 2 processors)"
         );
         assert_eq!([best(&timed, &three), best(&timed, &two)], [Wait::Hybrid, Wait::Inline]);
         let (wait, reason) = timed.best_wait(1, 2, with(&two));
         assert_eq!(wait, Wait::Spin);
-        assert_eq!(reason, "other programs have only 2 runnable threads on 2 processors");
+        assert_eq!(reason, "few runnable threads of other programs: 2 on 2 processors");
         // With priority the loop is not preempted.
         let priority = Options::of("a -t b -o c --isolate=priority");
         assert_eq!(priority.best_wait(1, 2, with(&three)).0, Wait::Spin);

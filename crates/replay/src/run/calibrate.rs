@@ -167,7 +167,7 @@ pub fn measure(rate: f64, seconds: f64, plan: &Plan, isolation: Option<&Isolatio
         Ok((prepare, log, issuer.join().expect("the loop does not panic")))
     })?;
     prepare.outcome?;
-    outcome.map_err(|e| Error::system("the replay loop failed", e))?;
+    outcome.map_err(|e| Error::system("the issuing loop failed", e))?;
     let closed = log.journal.close();
     if let Some(error) = closed.failure {
         return Err(Error::file(&closed.path, error));

@@ -225,8 +225,19 @@ fn cannot_open(path: &Path, error: io::Error) -> Error {
                 ),
             )
         }
+        _ if error.kind() == io::ErrorKind::NotFound && is_address(path) => Error::format(
+            path,
+            "only report, sql, view, diagnose and compare read addresses, of s3://: copy it to a file, or mount its bucket",
+        ),
         _ => Error::io(path, error),
     }
+}
+
+/// Whether it begins as `s3://` or `https://`.
+fn is_address(path: &Path) -> bool {
+    let text = path.to_string_lossy();
+    text.split_once("://")
+        .is_some_and(|(scheme, _)| !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
 fn is_directory(path: &Path) -> Error {
@@ -314,6 +325,12 @@ mod tests {
         assert!(problem(&name).ends_with(&format!("give {}.blktrace.*", name.display())), "{}", problem(&name));
         assert!(problem(directory.path()).contains("/*.blktrace.*"));
         assert!(problem(&directory.path().join("other")).ends_with("No such file or directory"));
+    }
+
+    #[test]
+    fn an_object_of_a_store_is_refused_with_what_to_do() {
+        let problem = Input::open(Path::new("s3://bucket/run.replay.parquet")).err().unwrap().to_string();
+        assert!(problem.starts_with("s3://bucket/run.replay.parquet: only report, sql,"), "{problem}");
     }
 
     #[test]

@@ -34,13 +34,16 @@ impl<'a> Backlog<'a> {
         Self { waits: waits.collect(), late: series.slots(late).max(1), series }
     }
 
-    /// The times in which the device was overloaded. `kept_up` gives the greatest demand per slot that the device kept up
+    /// The times in which the device was overloaded, until the last issue: what drains after it may keep
+    /// only a part of the device busy. `kept_up` gives the greatest demand per slot that the device kept up
     /// with from a slot on: an overload at a lower rate, before it, was a stall.
     pub fn overload(&self, kept_up: impl Fn(usize) -> Option<f64>) -> Vec<Slots> {
         let mut found = self.late_times();
         found.retain(|time| self.is_overload(time));
         found.retain(|time| kept_up(time.end() + 1).is_none_or(|later| 1.05 * self.done_per_slot(time) >= later));
-        found
+        let last = self.series.last_issue();
+        found.retain(|time| *time.start() <= last);
+        found.into_iter().map(|time| *time.start()..=last.min(*time.end())).collect()
     }
 
     /// Times in which requests arrive late, each from the first late arrival until the wait is half as long as that.

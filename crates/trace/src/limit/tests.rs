@@ -267,6 +267,20 @@ fn a_deep_queue_is_not_the_rate_of_the_device() {
 }
 
 #[test]
+fn what_drains_after_the_last_issue_is_not_the_rate() {
+    // Requests that were pushed back follow one another for a minute, and keep the device busy only in part.
+    let mut rows = served(ramp(20.0, 30.0), 1_000_000_000 / 161, &[]);
+    let (last, end) = (*rows.last().unwrap(), rows.last().unwrap().completed.unwrap());
+    rows.extend((1..=600).map(|number| {
+        let issued = end + Nanos(number * 100 * MS);
+        IoResult { issued: Some(issued), completed: Some(issued + Nanos(6 * MS)), pushed_back: true, ..last }
+    }));
+    let limit = of(rows);
+    assert!((limit.sustained_per_second.unwrap() - 161.0).abs() < 1.0, "{limit:?}");
+    assert_eq!(limit.first_per_second, None, "{limit:?}");
+}
+
+#[test]
 fn a_device_with_regular_stalls_sustains_its_mean_rate() {
     // 500 per second, but 1.5 s of every ten do nothing.
     let stalls: Vec<_> = (1..60).map(|n| (n * 10_000 * MS, n * 10_000 * MS + 1500 * MS)).collect();

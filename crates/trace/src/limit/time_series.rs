@@ -65,11 +65,13 @@ pub struct TimeSeries {
     first: i64,
     /// Requests that were issued and never completed. They are in no slot.
     pub unfinished: u64,
+    /// The time of the last issue, of requests that were not pushed back.
+    pub last_issued: Nanos,
 }
 
 impl Default for TimeSeries {
     fn default() -> Self {
-        Self { length: SHORTEST, slots: VecDeque::new(), first: 0, unfinished: 0 }
+        Self { length: SHORTEST, slots: VecDeque::new(), first: 0, unfinished: 0, last_issued: Nanos(i64::MIN) }
     }
 }
 
@@ -146,6 +148,12 @@ impl TimeSeries {
     /// The index of the last slot.
     pub fn end(&self) -> usize {
         self.slots.len().saturating_sub(1)
+    }
+
+    /// The index of the last slot with an issue. After it, what is in flight is no longer the mix of the load.
+    pub fn last_issue(&self) -> usize {
+        let after_first = self.last_issued.0.div_euclid(self.length) - self.first;
+        usize::try_from(after_first).unwrap_or(0).min(self.end())
     }
 
     /// The rate of `count` requests in `slots` slots.

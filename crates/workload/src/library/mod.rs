@@ -42,7 +42,7 @@ pub fn open(name: &str) -> Result<Program, String> {
     if path.extension().is_none() && !path.exists() {
         let known = PROGRAMS.iter().map(|(name, _)| *name);
         let near = did_you_mean(name, known);
-        return Err(format!("unknown program {name}; {near} A file needs its ending: {name}.toml"));
+        return Err(format!("unknown program {name} (a file needs its ending: {name}.toml); {near}"));
     }
     Program::parse(name, &read(name)?)
 }

@@ -66,7 +66,7 @@ fn every_program_is_valid_named_as_its_file_and_not_idle() {
 
 #[test]
 fn an_unknown_program_is_refused_with_a_suggestion() {
-    assert!(open("tcpb").unwrap_err().starts_with("unknown program tcpb; did you mean tpcb?"));
+    assert!(open("tcpb").unwrap_err().contains("; did you mean tpcb?"));
     assert!(open("none.toml").unwrap_err().starts_with("cannot read none.toml: "));
 }
 

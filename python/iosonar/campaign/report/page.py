@@ -253,8 +253,9 @@ def _starts(analysis: Analysis) -> Table:
     """When each instance of leaves with several hosts began."""
     several = [leaf for leaf in analysis.leaves if len({each.host for each in leaf.starts}) > 1]
     found = tuple(row for leaf in several for row in starts.rows(plain(leaf.name), leaf.starts))
-    columns = ("leaf", "host", "device", "start skew", "began as", "clock drift", "state")
-    return Table("Starts by the controller's clock: ranges cannot be ordered", columns, found)
+    columns = ("leaf", "host", "device", "start skew", "order", "clock drift", "state")
+    title = "Starts by the controller's clock; hosts whose ranges overlap may have begun in any order"
+    return Table(title, columns, found)
 
 
 def _findings(analysis: Analysis, directory: Path) -> Table:

@@ -129,9 +129,7 @@ DETECTOR = Detector[CallStudy](
     (
         Threshold("lookups", 500, Measured.NUMBER, "The fewest lookups that fail without need."),
         Threshold("share", 0.2, Measured.SHARE, "Their share of all lookups."),
-        Threshold(
-            "directories", 3, Measured.NUMBER, "In how many directories a name is looked for that is asked for once."
-        ),
+        Threshold("directories", 3, Measured.NUMBER, "The fewest directories in which a name is searched."),
     ),
     about=Topic.RESULT,
     why_not=without_calls,

@@ -97,7 +97,7 @@ DETECTOR = Detector[CallStudy](
     find,
     (
         Threshold("share", 0.6, Measured.SHARE, "The share of the calls on files."),
-        Threshold("time", 0.5, Measured.SHARE, "Or the share of their time."),
+        Threshold("time", 0.5, Measured.SHARE, "Or their share of the time."),
         Threshold("busy", 0.01, Measured.SHARE, "That time by the duration of all, at least."),
         Threshold("calls", 5000, Measured.NUMBER, "The fewest calls on names and attributes."),
     ),

@@ -159,7 +159,7 @@ def _of_process(study: CallStudy, process: dict[str, Any], limits: Limits) -> Fi
 DETECTOR = Detector[CallStudy](
     "F06",
     "one-thread-serialises",
-    "One thread holds back the others",
+    "One thread blocks the others",
     "The other threads wait while one thread reads or writes: for its data, or for a lock that it holds. More threads "
     "or a device with more parallelism do not help.",
     (
@@ -177,7 +177,7 @@ DETECTOR = Detector[CallStudy](
             "overlap",
             0.3,
             Measured.NUMBER,
-            "How many calls of others begin during its calls, at most, by those that would by chance.",
+            "The most calls of others that begin during its calls, relative to chance.",
         ),
         Threshold("threads", 3, Measured.NUMBER, "The fewest threads that use files."),
         Threshold("calls", 100, Measured.NUMBER, "The fewest calls of the other threads."),

@@ -32,7 +32,8 @@ def find(study: Study, limits: Limits) -> Finding | None:
         end = peak + int(after[0]) if len(after) else peak
         if found.backlog[peak] < FEWEST_BEHIND or end - peak < 2 or not demanded[end]:
             continue
-        due, done = float(found.due[peak + 1 : end].mean()), float(found.done[peak + 1 : end].mean())
+        # With the last window: it completed what the backlog lost, which may be all of it.
+        due, done = (float(each[peak + 1 : end + 1].mean()) for each in (found.due, found.done))
         if done >= limits["faster"] * due:
             best = (peak, end, due, done)
             break
@@ -40,7 +41,7 @@ def find(study: Study, limits: Limits) -> Finding | None:
         return None
     peak, end, due, done = best
     most = float(found.backlog[peak])
-    worst_s = most / max(done, 1e-9)
+    worst_s = most / done
     before = np.flatnonzero(found.backlog[:peak] < RECOVERED * most)
     begin_s = float(found.at_s[before[-1]]) if len(before) else study.first_s
     peak_s, end_s = float(found.at_s[peak]), float(found.at_s[end])

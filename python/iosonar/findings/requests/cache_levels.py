@@ -134,9 +134,8 @@ DETECTOR = Detector[Study](
     "S01",
     "cache-levels",
     "Cache levels",
-    "A cache answers the fast reads; the others go to the medium behind it, or to the next level. How large the share "
-    "of "
-    "fast reads is depends on the load at least as much as on the storage.",
+    "A cache answers the fast reads; the others go to the medium behind it, or to the next level. The "
+    "share of fast reads depends on the load at least as much as on the storage.",
     (
         "Compare the size that the level serves with that of the cache: if the cache is much larger, it was cold, or "
         "something else uses it; if your real load uses more data, expect fewer fast reads than here.",

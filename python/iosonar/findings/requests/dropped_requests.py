@@ -33,8 +33,8 @@ DETECTOR = Detector[Study](
     "S22",
     "dropped-requests",
     "Many requests were dropped",
-    "The storage is so slow, or the load so dense in few places, that many requests met an earlier one to the same "
-    "place. "
+    "The storage is so slow, or the load so dense in few places, that many requests overlapped an earlier "
+    "one. "
     "Without them the load is lighter than the original, so throughput and latency look better than they are.",
     (
         "Replay with another `--conflicts` mode, such as `partial`, which delays such requests instead of dropping "

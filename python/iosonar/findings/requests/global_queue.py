@@ -66,7 +66,7 @@ DETECTOR = Detector[Study](
     "S08",
     "global-queue",
     "One queue for everything",
-    "All requests stand in one line, so that one slow request or a burst delays also those that a cache or another "
+    "All requests wait in one queue, so one slow request or a burst also delays those that a cache or another "
     "disk could "
     "answer at once.",
     (

@@ -165,6 +165,10 @@ DETECTOR = Detector[Study](
         "Put what writes much, such as logs, on another device.",
     ),
     find,
-    (Threshold("factor", 1.5, Measured.NUMBER, "How many times as long a read beside writes takes, or a write."),),
+    (
+        Threshold(
+            "factor", 1.5, Measured.NUMBER, "How many times slower reads are beside writes, or writes are than reads."
+        ),
+    ),
     why_not=without_latency,
 )

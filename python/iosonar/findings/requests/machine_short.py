@@ -45,7 +45,8 @@ def _short(usage: object, memory_kib: float | None, limits: Limits) -> Iterator[
     full = float((samples >= limits["busy"]).mean()) if len(samples) else float(busy >= limits["busy"])
     if full >= limits["time"]:
         yield (
-            f"The processors were {units.percent(busy)} busy, and fully busy {units.percent(full)} of the time",
+            f"On average, the processors were {units.percent(busy)} busy; they were fully busy "
+            f"{units.percent(full)} of the time",
             "busy",
             busy,
         )
@@ -63,8 +64,7 @@ DETECTOR = Detector[Study](
     "buffers of the kernel may have been too small.",
     (
         "Stop other programs during the replay, or use a larger machine.",
-        "Fewer, larger buffers help: a lower `--depth`, less verification, or `--isolate` for the replayer's "
-        "processor.",
+        "These help: a lower `--depth`, less verification, or `--isolate` for the replayer's processor.",
     ),
     find,
     (

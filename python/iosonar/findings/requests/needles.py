@@ -103,6 +103,6 @@ DETECTOR = Detector[Study](
         "beside it.",
     ),
     find,
-    (Threshold("length", 0.002, Measured.TIME, "The shortest of the longest waits."),),
+    (Threshold("length", 0.002, Measured.TIME, "The longest wait, at least."),),
     why_not=without_latency,
 )

@@ -31,7 +31,8 @@ def find(study: Study, limits: Limits) -> Finding | None:
     burst = due_ratio(study, begin_s - length_s, begin_s + length_s / 2) if study.has_demand else 0.0
     if burst >= BURST:
         return None
-    share, first_s = length_s / every.period, float(begin_s[0])
+    first_s = float(begin_s[0])
+    share = float(waits.peak_ns.sum()) / 1e9 / max(study.last_s - study.first_s, 1e-9)
     ruled_out = [_not_the_load(burst)] if burst else []
     if found.in_bytes is not None:
         text = (
@@ -42,14 +43,14 @@ def find(study: Study, limits: Limits) -> Finding | None:
             ruled_out.append(f"{text}.")
     sure = (
         Confidence.HIGH if len(waits) >= 8 else Confidence.MEDIUM,
-        f"{len(waits)} stalls keep to the period within {units.percent(every.jitter)} of it, and "
-        f"{units.percent(every.coverage)} of the periods with requests at that time have one.",
+        f"{len(waits)} stalls are within {units.percent(every.jitter)} of the period, and "
+        f"{units.percent(every.coverage)} of the periods with requests at that time have a stall.",
     )
     return DETECTOR.found(
         Severity.WARNING,
         f"Every {units.span(every.period)}, the storage stops for up to {units.span(length_s)}: {len(waits)} stalls, "
         "the "
-        f"first at {units.span(first_s)}, together {units.percent(share * every.coverage)} of the time.",
+        f"first at {units.span(first_s)}, together {units.percent(share)} of the time.",
         Evidence(
             f"latency_ns >= {int(found.limit_ns)}",
             "latency.realtime",
@@ -80,7 +81,7 @@ DETECTOR = Detector[Study](
     "S07",
     "periodic-stalls",
     "Periodic stalls",
-    "Something in the storage works by a timer and holds back all requests meanwhile: flushing a cache, a snapshot, "
+    "Something in the storage works by a timer and stalls all requests meanwhile: flushing a cache, a snapshot, "
     "scrubbing, a recalibration, a monitoring agent, or failover software that checks paths.",
     (
         "Look for a timer with this period: in the firmware settings, in cron and systemd timers of all hosts that "

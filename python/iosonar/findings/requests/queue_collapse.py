@@ -13,6 +13,7 @@ from iosonar import units
 from iosonar.findings.course import at_depth, rates_of, stalls_of, without_latency
 from iosonar.findings.detector import Detector
 from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
+from iosonar.findings.requests.write_back_cliff import cliff_of
 from iosonar.findings.thresholds import Limits, Measured, Threshold
 from iosonar.quantities.stretches import ServiceRates
 from iosonar.study.requests import Study
@@ -41,8 +42,7 @@ def _curve(rates: ServiceRates) -> _Curve:
     borders = 2 ** np.arange(0, 13)
     borders = np.append(borders[borders <= len(rates.seconds) - 1], len(rates.seconds))
     rows = [
-        (math.sqrt(low * max(high - 1, low)), *rates.between(low, high))
-        for low, high in itertools.pairwise(borders.tolist())
+        (rates.mean_depth(low, high), *rates.between(low, high)) for low, high in itertools.pairwise(borders.tolist())
     ]
     known = np.array([row for row in rows if row[2] >= FEWEST]).reshape(-1, 3)
     return _Curve(known[:, 0], known[:, 1], known[:, 2])
@@ -50,7 +50,7 @@ def _curve(rates: ServiceRates) -> _Curve:
 
 def find(study: Study, limits: Limits) -> Finding | None:
     """By completions per second while so many are in flight."""
-    if stalls_of(study) is not None:
+    if stalls_of(study) is not None or cliff_of(study) is not None:
         return None
     curves = [curve for curve in map(_curve, rates_of(study)) if len(curve.depth) >= 3]
     shown = []
@@ -80,7 +80,8 @@ def find(study: Study, limits: Limits) -> Finding | None:
             "best; it is so before and after the longest queue.",
         ),
         ruled_out=(
-            "A slower storage from some time on, such as a full cache: then a still longer queue would be no slower.",
+            "A slower storage from some time on: then a still longer queue would be no slower.",
+            "A full write cache: it would be found as a write-back cliff (S02).",
         ),
         values={
             "best_depth": best_depth,
@@ -99,7 +100,7 @@ DETECTOR = Detector[Study](
     "Queue collapse",
     "The storage gets slower the longer its queue is: heads that seek farther, locks in a controller, or a network "
     "that drops "
-    "and repeats. Once a queue has formed, it feeds itself, as a traffic jam does.",
+    "and retransmits. Once a queue has formed, it feeds itself, as a traffic jam does.",
     (
         "Look for such limits where requests are issued: nr_requests of the block layer, the queue depth of the HBA or "
         "iSCSI "

@@ -70,10 +70,10 @@ def find(study: Study, limits: Limits) -> Finding | None:
 DETECTOR = Detector[Study](
     "S17",
     "rate-limit",
-    "A limit of the rate",
+    "A rate limit",
     "Something counts requests or bytes and lets only so many pass per second: the size of a cloud volume or of the "
     "machine, "
-    "io.max of a cgroup, a quality of service of the array, or the speed of a link. The device behind it could do "
+    "io.max of a cgroup, the array's QoS, or the speed of a link. The device behind it could do "
     "more.",
     (
         "Compare this number with the limits of the volume, of the machine, and of the link (1 Gbit/s are 125 MB/s).",

@@ -71,13 +71,12 @@ def _late(study: Study) -> Finding | None:
     within = worst.fidelity.within_50_us if worst.fidelity else 0.0
     return DETECTOR.found(
         Severity.BAD if worst.grade is Grade.BAD else Severity.WARNING,
-        f"The replayer issued only {units.percent(within)} of the requests that nothing held back within 50 µs of "
-        "their "
-        f"time; {units.requests(total)} were later, mostly because {why}.",
+        f"Of the requests not held back, the replayer issued only {units.percent(within)} within 50 µs of their time; "
+        f"{units.requests(total)} were later, mostly because {why}.",
         Evidence(f"not_held_back AND delay_ns > {LATE_NS}", "delay.setpoint"),
         sure=(Confidence.HIGH, "The replayer measures itself: requests that waited for the storage do not count."),
         values={"within_50_us": within, "late": total, "main_reason_share": main["n"] / total},
-        advice=tuple(step.words for step in worst.remedies),
+        advice=tuple(f"{step.words[:1].upper()}{step.words[1:]}." for step in worst.remedies),
     )
 
 

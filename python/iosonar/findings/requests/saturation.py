@@ -92,8 +92,8 @@ def find(study: Study, limits: Limits) -> Finding | None:
         severity,
         f"From {'the start' if begin_s <= study.first_s else units.span(begin_s)} on, the load demands "
         f"{units.count(asked)} requests/s, and the storage "
-        f"completes {units.count(capacity)}: it falls up to {units.span(worst_s)} behind"
-        f"{', and does not catch up while the load lasts' if ends_behind else ''}.",
+        f"completes {units.count(capacity)}: completions fall up to {units.span(worst_s)} behind the demand"
+        f"{', and do not catch up while the load lasts' if ends_behind else ''}.",
         Evidence(
             f"completed_ns - scheduled_ns >= {round(least * 1e9)} "
             f"AND {between(study, begin_s, last_s, 'scheduled_ns')}",
@@ -144,9 +144,8 @@ DETECTOR = Detector[Study](
     "S03",
     "saturation",
     "Saturation",
-    "The storage is too slow for this load. Requests queue up faster than they complete, so their delay grows as long "
-    "as "
-    "the demand lasts, and says nothing but how long that was.",
+    "The storage is too slow for this load. Requests arrive faster than they complete, so the queue grows until the "
+    "demand ends, and latencies only show how long it grew.",
     (
         "Plan for at most the rate that was completed, with a reserve for peaks; `iosonar sweep` finds the rate at "
         "which "

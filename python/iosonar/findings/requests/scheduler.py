@@ -105,8 +105,8 @@ DETECTOR = Detector[Study](
     ),
     find,
     (
-        Threshold("share", 0.1, Measured.SHARE, "How much more of the completions than of the issues are ascending."),
-        Threshold("idle", 0.05, Measured.SHARE, "How much longer the next completion takes after a read."),
+        Threshold("share", 0.1, Measured.SHARE, "How much more often completions than issues ascend."),
+        Threshold("idle", 0.05, Measured.SHARE, "How much later completions follow reads than writes."),
     ),
     why_not=without_latency,
 )

@@ -163,7 +163,7 @@ DETECTOR = Detector[Study](
     (
         "Read its SMART or NVMe log for errors, temperature and wear, and compare model, firmware, link speed and "
         "limits of its rate (io.max, QoS).",
-        "Swap it with another place: if the slowness stays, it is the slot, the cable or the path.",
+        "Move it to another slot: if it becomes fast, the old slot, cable or path was slow.",
     ),
     find,
     (Threshold("factor", 1.5, Measured.NUMBER, "How many times as slow a member of a stripe is."),),

@@ -26,6 +26,9 @@ CACHE_NS = 1e6
 BEHIND = 0.8
 """With requests waiting for such a share of the time before, the storage was too slow from the start."""
 
+SAME = math.log(1.05)
+"""Reads whose latency rises less take as long as before."""
+
 LEAST = 2.0
 """How many times as slow writes become, at least."""
 
@@ -94,8 +97,9 @@ def find(study: Study, limits: Limits) -> Finding | None:
     rate = taken / max(until_s - at_s, 1e-9)
     ruled_out = ["A higher demand: the load does not demand more from then on."] if study.has_demand else []
     if rise is not None:
+        reads = "as long" if rise < SAME else f"{units.number(math.exp(rise), 2)} times as long"
         ruled_out.append(
-            f"A limit on all requests: reads are {units.number(math.exp(rise), 2)} times as slow as before, writes "
+            f"A limit on all requests: reads take {reads} as before, writes "
             f"{units.number(math.exp(step.change), 2)} times."
         )
     return DETECTOR.found(
@@ -130,8 +134,7 @@ DETECTOR = Detector[Study](
     "write-back-cliff",
     "Write-back cliff",
     "A cache took the writes until it was full. From then on writes wait until it has written older data to the "
-    "medium: that "
-    "rate is what the storage does in the long run, and the fast start is not.",
+    "medium. That rate lasts; the fast start does not.",
     (
         "Judge the storage by the part after the cliff, unless your real load writes less than this in one go and "
         "pauses.",

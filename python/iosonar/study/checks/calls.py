@@ -79,8 +79,8 @@ def order(side: CallSide) -> Check:
         return Check("order", Grade.BAD, values, reason, f"{reason}.", "Order NOT kept:")
     share = units.percent(proof.reorderable_share)
     sentence = (
-        f"proven for {units.counted(proof.pairs, 'pair')} of calls. {share} of the calls need not follow the call "
-        "before them in the trace."
+        f"proven for {units.counted(proof.pairs, 'pair')} of calls. {share} of the calls could be reordered with "
+        "the call before them in the trace."
     )
     return Check("order", Grade.GOOD, values, "", sentence if proof.pairs else "", "Order kept:")
 

@@ -22,7 +22,7 @@ pub fn choose_wait(options: &Options) -> (Wait, String) {
     match contention {
         _ if processors() == 1 => (Wait::Hybrid, "only one processor is available".into()),
         Some(contention) if contention.is_oversubscribed() => {
-            (Wait::Hybrid, format!("a spinning thread would be preempted: {}", contention.phrase()))
+            (Wait::Hybrid, format!("a spinning thread would be preempted ({})", contention.phrase()))
         }
         _ => (Wait::Spin, "it is the most exact".into()),
     }

@@ -46,7 +46,7 @@ fn verdict(counter: &Counter, idle: i64) -> (bool, String) {
 fn calls_that_the_replayer_held_count_against_it() {
     assert!(verdict(&counted(true, DelayReason::Thread, MS), 0).0);
     let (is_faithful, sentence) = verdict(&counted(true, DelayReason::Replayer, MS), 0);
-    assert!(!is_faithful && sentence.contains("100 of 100 late calls because the replay loop"), "{sentence}");
+    assert!(!is_faithful && sentence.contains("100 of 100 late calls because the issuing loop"), "{sentence}");
 }
 
 #[test]

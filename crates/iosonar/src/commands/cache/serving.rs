@@ -302,7 +302,11 @@ fn sentences(object: &Value) -> Vec<String> {
     }
     let longest = if upper.is_null() { time } else { number(&upper["fill_s"]) };
     if longest > number(&object["seconds"]) {
-        all.push("The load is shorter than the fill time: a longer one may need a larger cache.".into());
+        all.push(format!(
+            "The load is shorter than the fill time{}, {}: a longer load may need a larger cache.",
+            if upper.is_null() { "" } else { " of the upper cache" },
+            human::span(longest)
+        ));
     }
     all
 }

@@ -11,14 +11,22 @@ const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
 pub fn check(host: &Host) -> Found {
     if !iosonar_record::is_built() {
         let what = "this build cannot record: clang was missing when it was built";
-        return missing(what, "build it again with clang", Some("sudo apt install clang"));
+        return missing(what, "to record, build it again with clang", Some("sudo apt install clang"));
     }
     if !host.path(BTF).exists() {
-        return missing("the kernel has no type information (BTF)", "use a kernel with CONFIG_DEBUG_INFO_BTF=y", None);
+        return missing(
+            "the kernel has no type information (BTF)",
+            "to record, use a kernel with CONFIG_DEBUG_INFO_BTF=y",
+            None,
+        );
     }
     let lockdown = host.read(LOCKDOWN).unwrap_or_default();
     if lockdown.contains("[confidentiality]") {
-        return missing("the kernel is locked down (confidentiality)", "boot with lockdown=integrity or less", None);
+        return missing(
+            "the kernel is locked down (confidentiality)",
+            "to record, boot with lockdown=integrity or less",
+            None,
+        );
     }
     let lacking = privileges::lacking(host, &[Capability::Bpf, Capability::Perfmon]);
     if lacking.is_empty() {
@@ -26,7 +34,7 @@ pub fn check(host: &Host) -> Found {
     }
     missing(
         &format!("BTF is there, but this process lacks {}", lacking.join(" and ")),
-        "record as root",
+        "to record, run as root",
         Some("sudo \"$(command -v iosonar)\" record --device DEVICE --output FILE"),
     )
 }

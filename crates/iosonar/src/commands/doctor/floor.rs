@@ -1,4 +1,4 @@
-//! How late a waiting loop is on this machine without any I/O: no replay here can be better.
+//! The timer latency of this machine without any I/O: no replay here can be more precise.
 //!
 //! It is a step of `replay --calibrate` at a low rate, with each of two ways of waiting.
 
@@ -15,7 +15,7 @@ use serde::Serialize;
 const RATE: f64 = 2000.0;
 const SECONDS: f64 = 0.5;
 
-/// How late a waiting loop was.
+/// How late an issuing loop without I/O was.
 #[derive(Clone, Debug, Serialize)]
 pub struct Floor {
     pub wait: Wait,

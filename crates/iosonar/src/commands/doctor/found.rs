@@ -23,7 +23,7 @@ pub enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// A feature that does not work without it.
+    /// A feature that does not work without it: not ranked with the others.
     Feature,
     /// Delays of milliseconds.
     Milliseconds,
@@ -36,6 +36,15 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// The largest delay that such a change saves, in µs, if that is known.
+    pub fn largest_saving_us(self) -> Option<f64> {
+        match self {
+            Self::ManyMicroseconds => Some(1000.0),
+            Self::FewMicroseconds => Some(20.0),
+            Self::Feature | Self::Milliseconds | Self::Latencies => None,
+        }
+    }
+
     pub fn phrase(self) -> &'static str {
         match self {
             Self::Feature => "a feature",

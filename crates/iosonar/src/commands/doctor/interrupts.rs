@@ -4,7 +4,6 @@ use iosonar_pacing::host::isolation::{IsolationPart, Processors};
 
 use super::found::{Change, Effect, Found, Trial};
 use super::host::Host;
-use super::privileges::{self, Capability};
 
 pub fn check(host: &Host) -> Found {
     let numbers = || host.names("/proc/irq").into_iter().filter(|name| name.parse::<u32>().is_ok());
@@ -23,18 +22,13 @@ pub fn check(host: &Host) -> Found {
     if here == 0 {
         return Found::good(format!("processor {own} serves none of {all}"));
     }
-    let trial = if privileges::lacking(host, &[Capability::SysAdmin]).is_empty() {
-        Trial::Isolate(IsolationPart::Interrupts)
-    } else {
-        Trial::Not("it needs root")
-    };
     Found::improvable(
         format!("processor {own} serves {here} of {all}"),
         Change::new(
             Effect::FewMicroseconds,
-            "keep interrupts and kernel workers off the loop's processor",
+            "keep interrupts and kernel workers off the issuing loop's processor",
             "sudo \"$(command -v iosonar)\" replay --isolate=processors,workers,interrupts …",
-            trial,
+            Trial::Isolate(IsolationPart::Interrupts),
         ),
     )
 }

@@ -23,14 +23,17 @@ pub fn check(host: &Host) -> Found {
             let why = error.map(|error| format!(": {error}")).unwrap_or_default();
             let change = Change::new(
                 Effect::Feature,
-                "permit io_uring",
+                "for replays by io_uring instead of threads, permit it",
                 "sudo sysctl -w kernel.io_uring_disabled=0",
                 Trial::Not("no delay depends on it before a request is submitted"),
             );
             Found::missing(format!("not permitted: kernel.io_uring_disabled is {value}{why}"), change)
         }
         (Some(error), None) => {
-            let change = Change::without_command(Effect::Feature, "let this process set up io_uring");
+            let change = Change::without_command(
+                Effect::Feature,
+                "for replays by io_uring instead of threads, let this process set it up",
+            );
             Found::missing(uring::with_advice(&error).to_string(), change)
         }
     }

@@ -17,7 +17,7 @@ pub fn check(host: &Host) -> Found {
         Err(_) => Found::good("no limit"),
         Ok(bytes) if bytes >= ENOUGH => Found::good(format!("up to {}", human::block(bytes))),
         Ok(bytes) => Found::improvable(
-            format!("only {} may be locked, so the replay loop can be swapped out", human::block(bytes)),
+            format!("only {} may be locked, so the issuing loop can be swapped out", human::block(bytes)),
             Change::new(
                 Effect::Milliseconds,
                 "raise the limit on locked memory in the shell that starts the replay",

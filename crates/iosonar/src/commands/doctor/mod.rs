@@ -31,7 +31,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use iosonar_pacing::Stop;
 
-use self::found::{Change, Found, Trial};
+use self::found::{Change, Effect, Found, Trial};
 use self::host::Host;
 use self::output::{Advice, Examined};
 use self::registry::CHECKS;
@@ -40,8 +40,8 @@ use crate::{exit, watch};
 
 /// Say what this machine can do, and what to change
 ///
-/// Checks what recording and faithful replays need, measures for a second how late a waiting loop is without any I/O (the
-/// floor: no replay here is better), and lists what to change, the largest effect first, with the command to type.
+/// Checks what recording and faithful replays need, measures the timer latency without I/O for a second (the floor: no
+/// replay on this machine can be more precise), and lists what to change, the largest effect first, with the command to type.
 /// Changes nothing, unless with --try.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -52,7 +52,7 @@ Examples:
 
 Exit code 0, whatever it finds.")]
 pub struct Args {
-    /// Make each change that can be undone, measure the floor before and after, and undo it: seven seconds each
+    /// Make each change that can be undone, measure the floor before and after, and undo it: ten seconds each, as root
     #[arg(long = "try")]
     tries: bool,
 
@@ -66,10 +66,13 @@ impl Args {
         let stop = Arc::new(Stop::default());
         let _handler = watch::stop_on_signals(&stop, "the measurement").context("cannot handle signals")?;
         let found = examine(&Host::new(Path::new("/")));
+        let changes = found.iter().flat_map(|(_, found)| &found.changes);
+        let mut trials =
+            Trials { begun: 0, all: changes.filter(|change| !matches!(change.trial, Trial::Not(_))).count() };
         // A stop is an error of the measurement, but not of the command.
         let outcome = floor::measure_all(None, &stop).map_err(anyhow::Error::from).and_then(|floor| {
             let advice =
-                advise(&found, |trial| if self.tries { self.tried(trial, &stop).map(Some) } else { Ok(None) })?;
+                advise(&found, |change| if self.tries { trials.of(change, &stop).map(Some) } else { Ok(None) })?;
             Ok(Examined { found: &found, floor, advice })
         });
         if stop.is_requested() {
@@ -84,22 +87,39 @@ impl Args {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
 
-    fn tried(&self, change: &Change, stop: &Stop) -> Result<trial::Outcome> {
+/// The progress of `--try`.
+struct Trials {
+    begun: usize,
+    all: usize,
+}
+
+impl Trials {
+    fn of(&mut self, change: &Change, stop: &Stop) -> Result<trial::Outcome> {
         if let Trial::Not(why) = change.trial {
             return Ok(trial::Outcome::NotTried(why.into()));
         }
-        status!("trying for seven seconds: {}", change.what);
-        trial::of(&change.trial, stop)
+        self.begun += 1;
+        status!("trial {} of {}, for {} seconds: {}", self.begun, self.all, trial::SECONDS, change.what);
+        trial::of(&change.trial, change.effect, stop)
     }
 }
 
-/// Runs all checks.
+/// Runs all checks. Without the rights for trials, none can be tried.
 fn examine(host: &Host) -> Vec<(&'static str, Found)> {
-    CHECKS.iter().map(|check| (check.name, (check.run)(host))).collect()
+    let mut all: Vec<_> = CHECKS.iter().map(|check| (check.name, (check.run)(host))).collect();
+    if let Some(why) = privileges::bar_to_trials(host) {
+        let changes = all.iter_mut().flat_map(|(_, found)| &mut found.changes);
+        changes
+            .filter(|change| !matches!(change.trial, Trial::Not(_)))
+            .for_each(|change| change.trial = Trial::Not(why));
+    }
+    all
 }
 
-/// What to change, the largest effect first: what was measured, then what is known of such changes.
+/// What to change: first what features need, then the largest effect first, by what was measured, then by what is known of
+/// such changes.
 fn advise<'a>(
     found: &'a [(&'static str, Found)],
     mut tried: impl FnMut(&Change) -> Result<Option<trial::Outcome>>,
@@ -111,8 +131,10 @@ fn advise<'a>(
         }
     }
     all.sort_by(|one, other| {
+        let is_other = |advice: &Advice<'_>| advice.change.effect != Effect::Feature;
         let saved = |advice: &Advice<'_>| advice.tried.as_ref().and_then(trial::Outcome::saved_us).unwrap_or(0.0);
-        saved(other).total_cmp(&saved(one)).then(one.change.effect.cmp(&other.change.effect))
+        let by_effect = saved(other).total_cmp(&saved(one)).then(one.change.effect.cmp(&other.change.effect));
+        is_other(one).cmp(&is_other(other)).then(by_effect)
     });
     Ok(all)
 }

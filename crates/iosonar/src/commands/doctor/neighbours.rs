@@ -14,9 +14,18 @@ const FEW: f64 = 0.5;
 
 pub fn check(host: &Host) -> Found {
     if !host.is_own() {
-        return Found::unknown("only the own machine's neighbours can be sampled");
+        return Found::unknown("only this machine's neighbours can be sampled");
     }
     Contention::sample().map_or_else(|| Found::unknown("/proc/stat cannot be read"), |sampled| judge(&sampled))
+}
+
+/// Whether they leave the loop no processor of its own now, so that small effects cannot be measured.
+pub fn are_busy() -> bool {
+    Contention::sample().is_some_and(|sampled| is_too_busy(&sampled))
+}
+
+pub fn is_too_busy(sampled: &Contention) -> bool {
+    sampled.ready >= sampled.processors as f64 - FEW || sampled.stolen_pct >= NOTABLE_STOLEN_PCT
 }
 
 /// What these numbers mean.
@@ -31,13 +40,13 @@ pub fn judge(sampled: &Contention) -> Found {
     if ready >= FEW {
         changes.push(Change::new(
             Effect::Milliseconds,
-            "stop other programs first; this lists them",
+            "stop other programs; this lists them",
             "top -b -n 1 -o %CPU | head -n 15",
             Trial::Not("iosonar stops no programs"),
         ));
         changes.push(Change::new(
             Effect::Milliseconds,
-            "else give the loop priority over them",
+            "give the issuing loop priority over other programs, if they cannot be stopped",
             "sudo \"$(command -v iosonar)\" replay --isolate=priority …",
             Trial::Isolate(IsolationPart::Priority),
         ));

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::floor::Floor;
-use super::found::{Change, Found, State, Trial};
-use super::trial::{Outcome, Tried};
+use super::found::{Change, Effect, Found, State, Trial};
+use super::privileges::NEEDS_ROOT;
+use super::trial::{Outcome, Range, Tried, Verdict};
 use crate::human;
 
 /// A change to make.
@@ -17,6 +18,10 @@ pub struct Advice<'a> {
     /// With `--try`.
     pub tried: Option<Outcome>,
 }
+
+/// Headings of changes, which are sorted.
+const FEATURES: &str = "\nMissing features\n";
+const PRECISION: &str = "\nWhat to change for precise replays, the largest effect first\n";
 
 /// All that is known about the machine.
 pub struct Examined<'a> {
@@ -32,22 +37,31 @@ impl Examined<'_> {
         for (name, found) in self.found {
             _ = writeln!(text, "  {name:14} {:2}{}", mark(found.state), found.what);
         }
-        text.push_str("\nHow late a waiting loop is without I/O: no replay here is better\n");
+        text.push_str("\nTimer latency without I/O (the floor): no replay on this machine can be more precise\n");
         self.floor.iter().for_each(|floor| text.push_str(&line(floor)));
         if self.advice.is_empty() {
             text.push_str("\nNothing to change");
             return text;
         }
-        text.push_str("\nWhat to change, the largest effect first\n");
+        let mut part = None;
         for (number, advice) in (1..).zip(&self.advice) {
             let Advice { check, change, tried } = advice;
-            _ = writeln!(text, "  {number:2}. {} ({check}: {})", change.what, change.effect.phrase());
+            let is_feature = change.effect == Effect::Feature;
+            if part.replace(is_feature) != Some(is_feature) {
+                text.push_str(if is_feature { FEATURES } else { PRECISION });
+            }
+            let effect = if is_feature { String::new() } else { format!(": {}", change.effect.phrase()) };
+            _ = writeln!(text, "  {number:2}. {} ({check}{effect})", change.what);
             change.command.iter().for_each(|command| _ = writeln!(text, "        {command}"));
             tried.iter().for_each(|tried| text.push_str(&result(tried)));
         }
-        let can_try = |advice: &Advice<'_>| advice.tried.is_none() && !matches!(advice.change.trial, Trial::Not(_));
-        if self.advice.iter().any(can_try) {
+        let untried = || self.advice.iter().filter(|advice| advice.tried.is_none()).map(|advice| &advice.change.trial);
+        if untried().any(|trial| !matches!(trial, Trial::Not(_))) {
             text.push_str("\n`iosonar doctor --try` measures which of them help here, and undoes them");
+        } else if untried().any(|trial| *trial == Trial::Not(NEEDS_ROOT)) {
+            text.push_str(
+                "\n`sudo \"$(command -v iosonar)\" doctor --try` measures which of them help here, and undoes them",
+            );
         }
         text.trim_end().to_owned()
     }
@@ -104,14 +118,14 @@ fn result(outcome: &Outcome) -> String {
 
 fn effect(tried: &Tried) -> String {
     let range = |values: &[f64]| {
-        let low = values.iter().copied().min_by(f64::total_cmp);
-        let high = values.iter().copied().max_by(f64::total_cmp);
-        format!("{} to {}", human::percentile(low), human::percentile(high))
+        let Range { low, high } = Range::of(values);
+        format!("{} to {}", human::percentile(Some(low)), human::percentile(Some(high)))
     };
-    let verdict = match tried.saved_us {
-        Some(saved) if saved > 0.0 => "it helps",
-        Some(_) => "it does harm",
-        None => "no clear difference",
+    let verdict = match tried.verdict {
+        Verdict::Helps => "it helps",
+        Verdict::Harms => "it does harm",
+        Verdict::NoDifference => "no clear difference",
+        Verdict::TooNoisy => "too noisy to judge: stop other programs, and try again",
     };
     format!(
         "--wait {}: {verdict}; p99 {} before, {} after",

@@ -41,20 +41,27 @@ pub fn check(host: &Host) -> Found {
     let is_root = user == "root";
     let what = format!("{user}, without {}", lacking.join(", "));
     let change = if is_root {
-        Change::without_command(Effect::Feature, "give the container these capabilities")
+        let change = "to record and to isolate replays, give the container these capabilities";
+        Change::without_command(Effect::Feature, change)
     } else {
-        let command = "sudo \"$(command -v iosonar)\" doctor";
-        Change::new(
-            Effect::Feature,
-            "run as root to record, to isolate a replay, or to write to a device",
-            command,
-            NOT,
-        )
+        let command = "sudo \"$(command -v iosonar)\" replay --isolate …";
+        Change::new(Effect::Feature, "to isolate a replay or to write to a device, run it as root", command, NOT)
     };
     Found::missing(what, change)
 }
 
 const NOT: Trial = Trial::Not("a process cannot become root");
+
+/// Of all trials: they change settings of the machine, and save the old ones first.
+pub const NEEDS_ROOT: &str = "it needs root";
+
+/// Why this process can try no change.
+pub fn bar_to_trials(host: &Host) -> Option<&'static str> {
+    if host.status("Uid").is_none_or(|ids| ids.split_whitespace().nth(1) != Some("0")) {
+        return Some(NEEDS_ROOT);
+    }
+    (!lacking(host, &[Capability::SysAdmin]).is_empty()).then_some("it needs CAP_SYS_ADMIN")
+}
 
 /// The names of those of the capabilities that this process lacks.
 pub fn lacking(host: &Host, wanted: &[Capability]) -> Vec<&'static str> {

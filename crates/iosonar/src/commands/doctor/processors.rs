@@ -12,7 +12,7 @@ pub fn check(host: &Host) -> Found {
     let isolated = isolated.map(|list| format!("; isolated at boot: {list}")).unwrap_or_default();
     match (allowed, online) {
         (1, 1) => Found::improvable(
-            "one: the loop shares it with the kernel's work for the device",
+            "one: the issuing loop shares it with the kernel's work for the device",
             Change::without_command(Effect::Milliseconds, "use a machine with two processors or more"),
         ),
         (1, _) => Found::improvable(

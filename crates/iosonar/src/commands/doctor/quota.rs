@@ -19,12 +19,7 @@ pub fn check(host: &Host) -> Found {
             let trial = Trial::Settings(vec![(host.path(&file), "max".into())]);
             return Found::improvable(
                 format!("{} ms of processor time in each {} ms", quota / 1000, period / 1000),
-                Change::new(
-                    Effect::Milliseconds,
-                    "remove the quota, which stops the loop when it is used up",
-                    command,
-                    trial,
-                ),
+                Change::new(Effect::Milliseconds, "remove the quota, which throttles the issuing loop", command, trial),
             );
         }
         match group.rsplit_once('/') {

@@ -232,8 +232,9 @@ fn measured_effects_come_before_expected_ones() {
     };
     assert_eq!(order(|_| 0.0), ["io_uring", "governor", "schedulers"]);
     assert_eq!(
-        order(|effect| if *effect == Effect::ManyMicroseconds { 30.0 } else { 0.0 }),
-        ["governor", "io_uring", "schedulers"]
+        order(|effect| if *effect == Effect::Latencies { 30.0 } else { 0.0 }),
+        ["io_uring", "schedulers", "governor"],
+        "io_uring is needed for a feature, and not ranked"
     );
     assert_eq!(
         order(|effect| if *effect == Effect::ManyMicroseconds { -30.0 } else { 0.0 }),
@@ -247,9 +248,39 @@ fn that_saved(saved_us: f64) -> trial::Outcome {
         wait: iosonar_pacing::wait::Wait::Spin,
         before_us: vec![50.0],
         after_us: vec![50.0 - saved_us],
+        verdict: trial::Verdict::Helps,
         saved_us: Some(saved_us),
     };
     trial::Outcome::Measured(vec![tried])
+}
+
+#[test]
+fn all_trials_need_root() {
+    let files = |status| {
+        [
+            ("/proc/irq/24/effective_affinity_list", "0\n"),
+            ("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave"),
+            ("/sys/devices/system/cpu/cpuidle/current_governor", "haltpoll\n"),
+            ("/sys/module/haltpoll/parameters/guest_halt_poll_ns", "0\n"),
+            (STATUS, status),
+        ]
+    };
+    let trials = |status| {
+        let found = examine(&Machine::new(&files(status)).host());
+        let of = |name: &&str| found.iter().find(|(check, _)| check == name).unwrap().1.changes[0].trial.clone();
+        ["interrupts", "governor", "halt polling"].iter().map(of).collect::<Vec<_>>()
+    };
+    assert!(trials(ROOT).iter().all(|trial| !matches!(trial, Trial::Not(_))));
+    assert_eq!(trials(UNPRIVILEGED), [const { Trial::Not("it needs root") }; 3]);
+    let in_container = "Uid:\t0\t0\t0\t0\nCapEff:\t0000000000000000\n";
+    assert_eq!(trials(in_container), [const { Trial::Not("it needs CAP_SYS_ADMIN") }; 3]);
+}
+
+#[test]
+fn small_effects_need_a_processor_without_neighbours() {
+    let of = |processors, ready, stolen_pct| neighbours::is_too_busy(&Contention { processors, ready, stolen_pct });
+    assert!(!of(2, 0.4, 0.2) && !of(2, 1.4, 0.0) && !of(16, 12.0, 0.0));
+    assert!(of(2, 1.5, 0.0) && of(2, 12.0, 0.0) && of(16, 0.0, 3.7));
 }
 
 #[test]
@@ -260,11 +291,14 @@ fn a_trial_leaves_settings_as_they_were() {
     let machine = Machine::new(&[("/setting", "before\n")]);
     let file = machine.host().path("/setting");
     let trial = Trial::Settings(vec![(file.clone(), "after".into())]);
-    let outcome = trial::of(&trial, &iosonar_pacing::Stop::default()).unwrap();
+    let outcome = trial::of(&trial, Effect::ManyMicroseconds, &iosonar_pacing::Stop::default()).unwrap();
     let trial::Outcome::Measured(tried) = outcome else { panic!("{outcome:?}") };
-    assert!(tried.iter().all(|tried| tried.before_us.len() == 3 && tried.after_us.len() == 3), "{tried:?}");
+    assert!(
+        tried.iter().all(|tried| tried.before_us.len() == trial::ROUNDS && tried.after_us.len() == trial::ROUNDS),
+        "{tried:?}"
+    );
     assert_eq!(fs::read_to_string(file).unwrap().trim(), "before");
     let missing = Trial::Settings(vec![(machine.host().path("/missing"), "after".into())]);
-    let outcome = trial::of(&missing, &iosonar_pacing::Stop::default()).unwrap();
+    let outcome = trial::of(&missing, Effect::ManyMicroseconds, &iosonar_pacing::Stop::default()).unwrap();
     assert!(matches!(outcome, trial::Outcome::NotTried(_)), "{outcome:?}");
 }

@@ -78,7 +78,8 @@ fn sentence(found: Option<f64>, steps: &[Step]) -> String {
     let unfaithful = steps.iter().filter(|step| !step.is_faithful()).min_by(|a, b| a.rate.total_cmp(&b.rate));
     let cause = unfaithful.and_then(|step| step.verdict.late.iter().max_by_key(|late| late.requests));
     let why = cause
-        .map(|late| format!("; beyond that, most late requests were late because {}", late.cause.phrase()))
+        .map(|late| format!("most late requests were late because {}", late.cause.phrase()))
+        .map(|why| if found.is_some() { format!("; beyond that, {why}") } else { format!("; {why}") })
         .unwrap_or_default();
     match found {
         None => format!(

@@ -74,8 +74,8 @@ pub fn between(runs: &[Statistics]) -> String {
     };
     let span = |us: f64| human::span(us / 1e6);
     line("  median", latency(|q| q.p50), span);
-    line("  99 %", latency(|q| q.p99), span);
-    line("  99.9 %", latency(|q| q.p999), span);
+    line("  p99", latency(|q| q.p99), span);
+    line("  p99.9", latency(|q| q.p999), span);
     line("  rate", runs.iter().map(|run| run.iops).collect(), |x| format!("{} requests/s", human::rate(x)));
     let faithful = runs.iter().filter(|run| run.verdict.as_ref().is_some_and(Verdict::is_faithful)).count();
     if runs.iter().any(|run| run.verdict.as_ref().is_some_and(|verdict| verdict.faithful.is_some())) {

@@ -12,7 +12,8 @@ use crate::commands::replay::{self, repeat};
 use crate::live::ProgressOptions;
 
 /// Options of `iosonar replay` that are for loads alone, beside those of pacing that change times of a load.
-const OF_LOADS: [&str; 9] = ["edit", "fit", "start", "end", "duration", "loops", "calibrate", "closed", "verify"];
+const OF_LOADS: [&str; 10] =
+    ["edit", "fit", "start", "end", "duration", "loops", "calibrate", "closed", "verify", "verify_memory"];
 
 /// All options that are for loads alone, by their names in clap.
 fn of_loads() -> impl Iterator<Item = String> {

@@ -158,10 +158,12 @@ fn mismatches(object: &Value) -> String {
 }
 
 fn of_run(object: &Value) -> Vec<(&'static str, String)> {
-    let us = |key: &str| human::percentile(object["delay_not_held_back_us"][key].as_f64());
+    let delay = |key: &str| object["delay_not_held_back_us"][key].as_f64();
+    let us = |key: &str| human::percentile(delay(key));
+    let note = human::too_few(&[delay("p50"), delay("p99")], "calls");
     let error = match &object["delay_not_held_back_us"] {
         Value::Object(_) => {
-            format!("median {}, 99 % {}, max {} of calls that were not held back", us("p50"), us("p99"), us("max"))
+            format!("median {}, p99 {}, max {} of calls that were not held back{note}", us("p50"), us("p99"), us("max"))
         }
         _ => String::new(),
     };
@@ -200,7 +202,7 @@ pub fn table(object: &Value) -> String {
         return String::new();
     }
     let all: u64 = by_call.iter().map(|of| number(&of["calls"])).sum();
-    let heads = ["call", "calls", "share", "failed", "bytes", "median", "99 %", "max"].map(str::to_owned);
+    let heads = ["call", "calls", "share", "failed", "bytes", "median", "p99", "max"].map(str::to_owned);
     let mut rows = vec![heads];
     for of in by_call.iter().take(MAX_CALLS) {
         let us = |key: &str| human::percentile(of["duration_us"][key].as_f64());

@@ -77,7 +77,8 @@ fn quantiles(q: &Value) -> String {
         return String::new();
     }
     let us = |key: &str| human::percentile(q[key].as_f64());
-    format!("median {}, 99 % {}, max {}, mean {}", us("p50"), us("p99"), us("max"), us("mean"))
+    let note = human::too_few(&[q["p50"].as_f64(), q["p99"].as_f64()], "requests");
+    format!("median {}, p99 {}, max {}, mean {}{note}", us("p50"), us("p99"), us("max"), us("mean"))
 }
 
 fn devices(devices: &Value) -> String {

@@ -1,4 +1,4 @@
-//! Isolates the replay loop from the rest of the machine (`--isolate`), and undoes that at the end of the run.
+//! Isolates the issuing loop from the rest of the machine (`--isolate`), and undoes that at the end of the run.
 //!
 //! | part | effect | undone by |
 //! |---|---|---|
@@ -73,7 +73,10 @@ impl Isolation {
     /// or if old settings cannot be saved.
     pub fn apply(parts: &[IsolationPart]) -> Result<Self> {
         let processors = Processors::choose()?;
-        let backup = SettingsBackup::create().map_err(|e| Error::system("cannot apply --isolate", e))?;
+        let backup = SettingsBackup::create().map_err(|error| {
+            let needs_root = error.kind() == io::ErrorKind::PermissionDenied;
+            Error::system(if needs_root { "--isolate needs root" } else { "cannot apply --isolate" }, error)
+        })?;
         let mut isolation =
             Self { parts: parts.to_vec(), processors, backup, latency_request: None, changes: Vec::new() };
         for part in parts {
@@ -105,7 +108,7 @@ impl Isolation {
             IsolationPart::Processors => {
                 self.processors.bind_to_others();
                 Ok(format!(
-                    "processors: {dedicated} is dedicated to the loop, other threads of iosonar run on the others"
+                    "processors: {dedicated} is dedicated to the issuing loop, other threads of iosonar run on the others"
                 ))
             }
             IsolationPart::Workers => {
@@ -123,7 +126,7 @@ impl Isolation {
                     self.backup.replace(&file, before, "-20").map(|()| ", and its session has priority over others")
                 });
                 let session = session.transpose()?.unwrap_or_default();
-                Ok(format!("priority: the loop runs at nice -20 with exact timers{session}"))
+                Ok(format!("priority: the issuing loop runs at nice -20 with exact timers{session}"))
             }
             IsolationPart::Awake => {
                 let mut file = File::options().write(true).open("/dev/cpu_dma_latency")?;

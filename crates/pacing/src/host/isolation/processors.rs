@@ -26,7 +26,7 @@ impl Processors {
         let dedicated = *allowed.iter().min_by_key(|&&cpu| count(cpu)).expect("this thread runs on one");
         let others: Vec<usize> = allowed.iter().copied().filter(|&cpu| cpu != dedicated).collect();
         if others.is_empty() {
-            let why = "--isolate needs at least two processors, one for the loop and one for everything else";
+            let why = "--isolate needs at least two processors, one for the issuing loop and one for everything else";
             return Err(Error::Options(why.into()));
         }
         Ok(Self { dedicated, others, allowed })

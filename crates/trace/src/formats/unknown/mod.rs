@@ -28,8 +28,8 @@ pub fn message(input: &Input, formats: &[&Format]) -> String {
         _ => format!("`{}`", excerpt(head.split(|&b| b == b'\n').find(|l| !l.trim_ascii().is_empty()).unwrap_or(head))),
     };
     format!(
-        "not recognised as a trace of any known format ({}; for calls to files strace): it begins with {begins}; name its \
-         format with --from if it is one of these, or say what its columns are with --columns (`iosonar convert --help`)",
+        "not recognised as a trace of any known format ({}; for calls to files strace): it begins with {begins}; if it has \
+         one of these formats, name it: `iosonar convert FILE x.load.parquet --from FORMAT`; else describe its --columns",
         names.join(", ")
     )
 }

@@ -80,7 +80,7 @@ impl Cause {
             Self::CompletionLog => "the journal could not be written fast enough",
             Self::Submission => "submission calls took long",
             Self::Completions => "reaping completions took long",
-            Self::Descheduled => "the replay loop was preempted",
+            Self::Descheduled => "the issuing loop was preempted",
             Self::Backlog => "the replayer had been stalled, and made up for it",
             Self::Burst => "many were due at once",
             Self::Unknown => "of an unknown cause",
