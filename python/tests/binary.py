@@ -37,16 +37,18 @@ def replay(load: Path, target: Path, run: Path, *words: object) -> dict[str, Any
     return statistics
 
 
+def need(what: str, means: str) -> None:
+    """Fails the test if the machine lacks "root" or "loop", unless IOSONAR_WITHOUT skips it: see CONTRIBUTING.md."""
+    if what in os.environ.get("IOSONAR_WITHOUT", "").split(","):
+        pytest.skip(f"skipped because of IOSONAR_WITHOUT: needs {what}")
+    if os.geteuid() != 0 or (what == "loop" and not Path("/dev/loop-control").exists()):
+        pytest.fail(f"this test needs {means}; skip such tests with IOSONAR_WITHOUT={what}")
+
+
 @contextmanager
 def loop_device(bytes_: int) -> Iterator[Path]:
-    """A loop device over a sparse file in memory.
-
-    Without root the test fails, unless IOSONAR_WITHOUT skips it: see CONTRIBUTING.md.
-    """
-    if "loop" in os.environ.get("IOSONAR_WITHOUT", "").split(","):
-        pytest.skip("skipped because of IOSONAR_WITHOUT: needs loop")
-    if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
-        pytest.fail("this test needs root and loop devices; skip such tests with IOSONAR_WITHOUT=loop")
+    """A loop device over a sparse file in memory."""
+    need("loop", "root and loop devices")
     backing = Path("/dev/shm") / f"iosonar-test-{os.getpid()}"
     backing.touch()
     try:
@@ -63,14 +65,8 @@ def loop_device(bytes_: int) -> Iterator[Path]:
 
 @contextmanager
 def small_file_system(directory: Path, size: str) -> Iterator[Path]:
-    """A file system of this size in memory, at the directory, which is made.
-
-    Without root the test fails, unless IOSONAR_WITHOUT skips it: see CONTRIBUTING.md.
-    """
-    if "root" in os.environ.get("IOSONAR_WITHOUT", "").split(","):
-        pytest.skip("skipped because of IOSONAR_WITHOUT: needs root")
-    if os.geteuid() != 0:
-        pytest.fail("this test needs root, to mount a small file system; skip such tests with IOSONAR_WITHOUT=root")
+    """A file system of this size in memory, at the directory, which is made."""
+    need("root", "root, to mount a small file system")
     directory.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "iosonar-test", directory], check=True)
     try:

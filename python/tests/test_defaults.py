@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from binary import need
 
 
 def run(tmp_path: Path, file: str, *words: str) -> subprocess.CompletedProcess[str]:
@@ -63,3 +64,20 @@ def test_a_file_that_is_named_must_exist(tmp_path: Path) -> None:
         done = subprocess.run([program, word], capture_output=True, text=True, check=False, env=environment)
         assert done.returncode == code
         assert ("none.toml: No such file or directory" in done.stderr) == (code == 2)
+
+
+def test_a_directory_of_somebody_else_has_no_file(tmp_path: Path) -> None:
+    """As `sudo -u nobody` may leave HOME=/root."""
+    need("root", "root, to give up its permissions")
+    file = tmp_path / "iosonar" / "config.toml"
+    file.parent.mkdir()
+    file.write_text("[report]\nnosuch = 1\n")
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
+    environment.pop("IOSONAR_CONFIG", None)
+    without = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"]
+    for path, said in ((file, "config.toml: Permission denied"), (file.parent, "none: No such file")):
+        path.chmod(0)
+        command = [*without, str(Path(sys.executable).with_name("iosonar-report")), "none"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
+        assert said in done.stderr
+    file.parent.chmod(0o700)

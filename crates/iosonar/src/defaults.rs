@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::error::{ContextKind, ContextValue};
@@ -56,9 +57,15 @@ pub fn read(command_line: &Command) -> Result<Vec<Default>, String> {
     match fs::read_to_string(&path) {
         Ok(text) => parse(&path.to_string_lossy(), &text, command_line),
         // A file that is named must exist.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && env::var_os(VARIABLE).is_none() => Ok(Vec::new()),
+        Err(_) if env::var_os(VARIABLE).is_none() && !may_exist(&path) => Ok(Vec::new()),
         Err(error) => Err(format!("{}: {error}", path.display())),
     }
+}
+
+/// Whether there may be a file: not below a directory of somebody else, such as HOME=/root of another user.
+fn may_exist(path: &Path) -> bool {
+    let missing = [ErrorKind::NotFound, ErrorKind::NotADirectory, ErrorKind::PermissionDenied];
+    fs::metadata(path).map_or_else(|error| !missing.contains(&error.kind()), |_| true)
 }
 
 /// The command line with the user's defaults, for a command line as typed.

@@ -1,8 +1,11 @@
 //! The configuration file: defaults of the user, for any command.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+
+use iosonar_testing::{Need, left_out};
 
 use crate::files_replaying::{Bench as FilesBench, program};
 use crate::replaying::{Bench, MIB, adjacent_requests};
@@ -165,4 +168,23 @@ fn a_file_that_is_named_must_exist() {
     assert!(!ran.status.success());
     assert!(text(&ran.stderr).contains("/nowhere/config.toml: No such file"), "{}", text(&ran.stderr));
     assert!(missing(&["--help"]).status.success() && missing(&["--version"]).status.success());
+}
+
+/// As `sudo -u nobody` may leave HOME=/root.
+#[test]
+fn a_directory_of_somebody_else_has_no_file() {
+    if left_out(Need::Root) {
+        return;
+    }
+    let home = Home::new("[replay]\nnosuch = 1\n");
+    let without_permission = |path: PathBuf| {
+        fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"]);
+        home.end(command.args([env!("CARGO_BIN_EXE_iosonar"), "replay"]))
+    };
+    let refused = text(&without_permission(home.file()).stderr);
+    assert!(refused.contains("config.toml: Permission denied"), "{refused}");
+    let ran = text(&without_permission(home.0.path().join("iosonar")).stderr);
+    assert!(ran.contains("required arguments") && !ran.contains("config.toml"), "{ran}");
 }

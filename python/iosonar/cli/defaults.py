@@ -40,11 +40,10 @@ def defaults(command: Any, name: str) -> dict[str, Any]:
     try:
         text = file.read_text(encoding="utf-8") if file else ""
         table = tomllib.loads(text).get(name, {})
-    except FileNotFoundError as error:
-        if VARIABLE in os.environ:
-            raise UsageError(f"{shown(str(file))}: {error.strerror}") from error
-        return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        # A file that is named must exist.
+        if isinstance(error, OSError) and VARIABLE not in os.environ and file and not _may_exist(file):
+            return {}
         why = error.strerror if isinstance(error, OSError) else str(error)
         place = re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", str(why), re.DOTALL)
         line, why = (f":{place[2]}", place[1]) if place else ("", why)
@@ -54,6 +53,15 @@ def defaults(command: Any, name: str) -> dict[str, Any]:
         return UsageError(f"{shown(str(file))}{_line(text, names)}: {plain('.'.join(names))}: {plain(why)}")
 
     return _of(command, command.make_context(name, [], resilient_parsing=True), table, [name], refuse)
+
+
+def _may_exist(file: Path) -> bool:
+    """Whether there may be a file: not below a directory of somebody else, such as HOME=/root of another user."""
+    try:
+        file.stat()
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return False
+    return True
 
 
 def _line(text: str, names: list[str]) -> str:
