@@ -10,6 +10,9 @@ SHELL := bash
 LOADS ?= ../shared/loads
 # No test or goal depends on the configuration file of its user.
 export IOSONAR_CONFIG :=
+# Tests of properties draw the same inputs each time; another number draws others: make test SEED=7.
+SEED ?= 1
+export PROPTEST_RNG_SEED := $(SEED)
 # The prefix of `make install` for the binary, its man pages and completions.
 PREFIX ?= /usr/local
 # A new toolchain of rustup may not be in this shell's path yet; losetup is in sbin.
@@ -28,6 +31,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 # The features, so the builds, of all libraries are the same in each of these goals. The program for tests has them, too.
 CARGO_TEST := cargo test --locked --workspace --all-features
+PYTEST = $(BIN)/pytest --hypothesis-seed=$(SEED)
 FEATURES_dev := --features as-in-tests
 SOURCES := $(shell find crates packaging -type f) Cargo.toml Cargo.lock pyproject.toml
 
@@ -74,7 +78,7 @@ acceptance: system-for-test $(VENV)/tools $(VENV)/program-dev ## the tests that 
 	@test -d "$(LOADS)" || { echo "no directory $(LOADS); name that of the natural loads: make acceptance LOADS=DIR" >&2; exit 1; }
 	tools/system.sh acceptance
 	IOSONAR_LOADS="$(abspath $(LOADS))" $(CARGO_TEST) $(OPTIMISED) --test 'acceptance*'
-	IOSONAR_LOADS="$(abspath $(LOADS))" $(BIN)/pytest -m 'acceptance or slow' -n 2
+	IOSONAR_LOADS="$(abspath $(LOADS))" $(PYTEST) -m 'acceptance or slow' -n 2
 	$(MAKE) test-spark
 
 # Takes ten minutes on a quiet machine, as all of the machine is emulated: no KVM, so that it runs anywhere.
@@ -92,7 +96,7 @@ scenarios: system-for-test $(VENV)/tools $(VENV)/program-quick ## diagnose runs 
 .PHONY: test-spark
 test-spark: system-for-test $(VENV)/spark $(VENV)/program-dev ## compare the results of a Spark cluster with those of the embedded engine
 	tools/system.sh spark
-	$(BIN)/pytest -m spark
+	$(PYTEST) -m spark
 
 .PHONY: bench
 bench: build ## measure against other programs, as root on a quiet machine
@@ -220,7 +224,7 @@ test-without-clang: system-for-test ## test the build without clang, and the err
 	$(WITHOUT_CLANG) --test without_clang -- --include-ignored
 
 test-python: system-for-test $(VENV)/tools $(VENV)/program-dev ## the tests of the Python half
-	$(BIN)/pytest --numprocesses 2
+	$(PYTEST) --numprocesses 2
 
 .PHONY: system-for-demo system-for-record system-for-test
 system-for-demo:

@@ -16,6 +16,7 @@ import pytest
 from binary import small_file_system
 from campaign_hosts import EmulatedHosts, emulated_hosts
 from factory import write_run
+from hypothesis import HealthCheck, settings
 
 from iosonar.campaign.hosts import Hosts
 from iosonar.campaign.undo import Undo
@@ -32,6 +33,12 @@ os.environ.setdefault("MPLBACKEND", "agg")
 for number in (signal.SIGHUP, signal.SIGTERM):
     signal.signal(number, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Other machines on the same host may pause this one for seconds. Examples share the directory of their test.
+settings.register_profile(
+    "shared-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+settings.load_profile("shared-machine")
 
 LIMIT_S = 600
 """A test that takes longer hangs, even on a machine under load."""

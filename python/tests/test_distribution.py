@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from conftest import OpenRun
 from factory import run_row, write_run
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iosonar.quantities.distribution import Distribution, distributions, pooled
@@ -31,7 +31,7 @@ def test_quantiles_have_their_known_values(open_run: OpenRun) -> None:
     assert found[Series.WRITE].count == 1
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20)
 @given(st.lists(st.integers(0, 10**12), min_size=1, max_size=200), st.floats(0, 1))
 def test_quantiles_are_those_of_sorted_values(tmp_path: Path, values: list[int], share: float) -> None:
     path = write_run(tmp_path / "a.parquet", [run_row(latency=value) for value in values])

@@ -76,7 +76,7 @@ many = st.dictionaries(places, st.integers(1, 10**6), max_size=60)
 
 
 @given(many, many, st.integers(1, 60), st.integers(1, 40), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_request_is_in_a_dot_within_the_lattice(
     reads: Cells, writes: Cells, across: int, up: int, whole_numbers: bool
 ) -> None:

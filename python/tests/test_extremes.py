@@ -12,7 +12,7 @@ import extremes
 import pytest
 from extremes import LAST, LONGEST, YEAR, check
 from factory import MS, US, S, run_row, write_load, write_run
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 GIB = 1 << 30
@@ -40,7 +40,7 @@ def memory(more: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6)
 @given(
     requests=REQUESTS,
     origin=st.sampled_from([0, -S, -40 * YEAR, 1_700_000_000 * S, 40 * YEAR]),

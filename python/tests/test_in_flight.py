@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from conftest import OpenRun, OpenStudy
 from factory import S, run_row, write_run
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_sonar import build
 
@@ -35,7 +35,7 @@ def test_means_in_flight_have_their_known_values(open_run: OpenRun) -> None:
     assert found.mean[Series.WRITE].tolist() == pytest.approx([0, 0.5, 1])
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15)
 @given(spans=SPANS, rows_at_once=st.sampled_from([1, 5, 1000]))
 def test_means_and_peaks_are_those_of_counting(tmp_path: Path, spans: list[tuple[int, int]], rows_at_once: int) -> None:
     rows = [run_row(scheduled=begin * S, latency=length * S) for begin, length in spans]

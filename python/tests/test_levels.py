@@ -33,7 +33,7 @@ many = st.dictionaries(places, st.integers(1, 10**9), max_size=300)
 
 
 @given(many, many, st.integers(4, 200))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_each_request_is_in_exactly_one_level(reads: Cells, writes: Cells, most: int) -> None:
     cloud = Cloud(ACROSS, UP, (part(Role.READ, reads), part(Role.WRITE, writes)))
     found = levels(cloud, most)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from conftest import OpenStudy
 from factory import S, load_row, run_row, write_load
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_sonar import build
 
@@ -144,7 +144,7 @@ def test_turns_are_a_percentage_of_requests(tmp_path: Path) -> None:
     assert line.y.tolist() == [75.0] + [100.0] * 19
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15)
 @given(
     requests=st.lists(
         st.tuples(st.integers(0, 200), st.integers(1, 40), st.sampled_from(["read", "write"])), min_size=1, max_size=30

@@ -82,7 +82,7 @@ def seen_by_each(issued: np.ndarray[Any, Any], completed: np.ndarray[Any, Any]) 
     return sorted(queue), sorted(second)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 30)), min_size=1, max_size=40),
     st.sampled_from([1, S // 10]),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import OpenStudy
 from factory import MS, S, run_row, write_run
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_distribution import nearest_rank
 from test_sonar import build, notes
@@ -23,7 +23,7 @@ from iosonar.quantities.steady import drift_of, steady_from
 from iosonar.table import open_requests
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 10**10)), min_size=1, max_size=120))
 def test_bands_equal_quantiles_of_sorted_values(tmp_path: Path, values: list[tuple[int, int]]) -> None:
     rows = [run_row(scheduled=second * S, latency=latency) for second, latency in values]

@@ -30,7 +30,7 @@ def lru_distances(pages: list[int]) -> list[float]:
     return found
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.integers(0, 12), max_size=60))
 def test_distances_equal_those_of_an_lru_stack(pages: list[int]) -> None:
     assert stack_distances(np.array(pages, np.int64)).tolist() == lru_distances(pages)

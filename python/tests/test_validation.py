@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from factory import LOAD_SCHEMA, MS, RUN_SCHEMA, load_row, run_row, write_load, write_run
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iosonar.cli import sql
@@ -206,7 +206,7 @@ ARRAYS = st.one_of(
 )
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30)
 @given(name=st.sampled_from([*RUN_SCHEMA.names, "ready_ns", "extra"]), array=ARRAYS)
 def test_any_run_is_read_or_refused(tmp_path: Path, name: str, array: Any) -> None:
     path = write_run(tmp_path / "a.parquet", table_with(RUN_SCHEMA, ROWS, name, array))
@@ -218,7 +218,7 @@ def test_any_run_is_read_or_refused(tmp_path: Path, name: str, array: Any) -> No
         assert 0 < len(rows) <= 6
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15)
 @given(name=st.sampled_from([*LOAD_SCHEMA.names, "latency_ns", "queued_ns", "pid"]), array=ARRAYS)
 def test_any_load_is_read_or_refused(tmp_path: Path, name: str, array: Any) -> None:
     path = write_load(tmp_path / "a.parquet", table_with(LOAD_SCHEMA, LOAD, name, array))
@@ -240,7 +240,7 @@ RUN_KEYS = ["options", "target", "targets", "machine", "statistics", "warnings",
 RUN_KEYS += ["findings"]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(key=st.sampled_from([*KEYS, *(f"run.{name}" for name in RUN_KEYS)]), value=JSON, version=st.sampled_from([1, 2]))
 def test_any_footer_is_accepted_or_refused(tmp_path: Path, key: str, value: Any, version: int) -> None:
     from iosonar.table.footer import parse_footer

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import OpenRun
 from factory import S, load_row, run_row, write_load
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iosonar.quantities import pieces as pieces_module
@@ -38,7 +38,7 @@ def write(directory: Path, requests: list[tuple[int, int, int]]) -> Path:
     return write_load(directory / "a.load.parquet", rows)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15)
 @given(requests=REQUESTS, rows_at_once=st.sampled_from([1, 7, 1000]), in_cache=st.sampled_from([2, 1000]))
 def test_sizes_equal_those_of_sets(
     tmp_path: Path, requests: list[tuple[int, int, int]], rows_at_once: int, in_cache: int
@@ -54,7 +54,7 @@ def test_sizes_equal_those_of_sets(
         assert np.array_equal(found.sectors[window], expected, equal_nan=True)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15)
 @given(requests=REQUESTS, window=st.integers(1, 20))
 def test_distances_equal_those_of_sets(tmp_path: Path, requests: list[tuple[int, int, int]], window: int) -> None:
     with open_requests([write(tmp_path, requests)]) as opened:
@@ -90,7 +90,7 @@ def test_skipped_requests_and_flushes_touch_nothing(open_run: OpenRun) -> None:
     assert found.sectors[math.inf].tolist() == [12]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     requests=st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12)), min_size=1, max_size=40),
     most=st.sampled_from([1, 20, 10**6]),
@@ -122,7 +122,7 @@ SCALES = (1, 7, 1000, 10**6, 10**9 + 7, 3600 * S, 86400 * S, 10**17)
 """Nanoseconds: requests are up to 19 units apart."""
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(
     requests=REQUESTS,
     scale=st.sampled_from(SCALES),
@@ -162,7 +162,7 @@ def test_windows_may_be_fractions_of_cells(
         assert np.array_equal(far[number], expected, equal_nan=True)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(values=st.lists(st.integers(-9, 9), min_size=1, max_size=30), window=st.integers(1, 40))
 def test_the_largest_of_the_last_values(values: list[int], window: int) -> None:
     expected = [max(values[max(end - window, 0) : end]) for end in range(1, len(values) + 1)]

@@ -14,6 +14,8 @@ use serde::Serialize;
 /// Requests per second. Many more than a second has, so that quantiles are known after a short time.
 const RATE: f64 = 2000.0;
 const SECONDS: f64 = 0.5;
+/// So many that none is pushed back: after a pause of the whole loop all are late.
+const DEPTH: &str = "1024";
 
 /// How late an issuing loop without I/O was.
 #[derive(Clone, Debug, Serialize)]
@@ -43,7 +45,8 @@ pub fn measure_all(isolation: Option<&Isolation>, stop: &Stop) -> Result<Vec<Flo
 
 fn one(wait: Wait, isolation: Option<&Isolation>, stop: &Stop) -> Result<Floor> {
     let name = wait.name();
-    let options = Line::parse_from(["replay", "--calibrate", "--grace", "1ms", "--wait", &name]).options;
+    let options =
+        Line::parse_from(["replay", "--calibrate", "--grace", "1ms", "--depth", DEPTH, "--wait", &name]).options;
     let plan = Plan::new(options, Expected::default());
     let verdict = measure(RATE, SECONDS, &plan, isolation, stop)?.verdict;
     let delay = verdict.own.delay_us;
