@@ -41,11 +41,11 @@ def end(processes: Mapping[int, str]) -> None:
     begun = time.monotonic()
     while left := [process for process, started in processes.items() if started and started_at(process) == started]:
         after = time.monotonic() - begun
-        if after > 2:
-            return
         for process in left:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(process, signal.SIGTERM if after < 1 else signal.SIGKILL)
+        if after > 2:
+            return
         time.sleep(0.02)
 
 

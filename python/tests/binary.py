@@ -6,14 +6,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jsonschema
 import pytest
 
+T = TypeVar("T")
 TOP = Path(__file__).resolve().parents[2]
 
 
@@ -35,6 +37,14 @@ def replay(load: Path, target: Path, run: Path, *words: object) -> dict[str, Any
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(statistics, schema)
     return statistics
+
+
+def settled(look: Callable[[], list[T]]) -> list[T]:
+    """What is left after processes that are about to end have done so."""
+    until = time.monotonic() + 60
+    while (found := look()) and time.monotonic() < until:
+        time.sleep(0.02)
+    return found
 
 
 def need(what: str, means: str) -> None:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from binary import settled
 
 from iosonar.campaign.hosts import RemoteRun, RunStatus
 
@@ -157,13 +158,8 @@ class EmulatedHosts:
             _kill(pid)
 
     def leftovers(self) -> list[str]:
-        """Whatever a campaign has left on any host; waits for processes that are about to end."""
-        for _ in range(200):
-            found = [f"{name}: {each}" for name, host in self.hosts.items() for each in host.leftovers()]
-            if not found:
-                return []
-            time.sleep(0.02)
-        return found
+        """Whatever a campaign has left on any host."""
+        return settled(lambda: [f"{name}: {each}" for name, host in self.hosts.items() for each in host.leftovers()])
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from binary import iosonar
+from binary import iosonar, settled
 
 from iosonar.campaign import state
 
@@ -109,7 +109,7 @@ class Campaign:
             capture_output=True,
             text=True,
             errors="surrogateescape",
-            timeout=100,
+            timeout=500,
             check=False,
         )
         assert done.returncode == status, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
@@ -130,7 +130,7 @@ class Campaign:
         journal = self.top / ".campaign/undo"
         found = [path.name for path in self.tmp.iterdir() if path.name != "cache"]
         found += [path.name for path in journal.iterdir()] if journal.exists() else []
-        return found + processes_of(self.tmp)
+        return found or settled(lambda: processes_of(self.tmp))
 
 
 def processes_of(tmp: Path) -> list[str]:

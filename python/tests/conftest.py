@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from binary import small_file_system
+from binary import settled, small_file_system
 from campaign_hosts import EmulatedHosts, emulated_hosts
 from factory import write_run
 from hypothesis import HealthCheck, settings
@@ -141,4 +141,4 @@ def hosts(emulated: EmulatedHosts, undo: Undo, notes: list[str]) -> Iterator[Hos
     assert made.close_all() == []
     assert emulated.leftovers() == []
     assert undo.entries() == []
-    assert emulated.ssh_processes() == []
+    assert settled(emulated.ssh_processes) == []

@@ -83,6 +83,11 @@ class Firefox:
         assert found["type"] == "success", found
         return json.loads(found["result"]["value"])
 
+    def rest(self) -> None:
+        """Waits until the page has been drawn twice, so that it has moved to its place."""
+        frames = "requestAnimationFrame(() => requestAnimationFrame(drawn))"
+        self.evaluate(f"new Promise(drawn => {frames})")
+
     def press(self, key: str) -> None:
         """Presses a key."""
         strokes = [

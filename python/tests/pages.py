@@ -31,7 +31,7 @@ class Opened:
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
-        self.page.goto(path.as_uri())
+        self.page.goto(path.as_uri(), timeout=90_000)
         self.page.wait_for_selector("html[data-ready]", state="attached", timeout=90_000)
 
     def plot(self, name: str) -> Locator:

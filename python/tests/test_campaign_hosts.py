@@ -61,10 +61,18 @@ def test_words_of_a_login_shell_are_not_taken_for_output(hosts: Hosts, emulated:
 
 def test_a_command_that_takes_too_long_is_ended_on_its_host(hosts: Hosts) -> None:
     for name in ("a", "localhost"):
-        with pytest.raises(HostError, match=rf"^{name}: the command did not end within 2 s"):
-            hosts.get(name).script("echo $$ >$1; sleep 1000 & wait", f"{hosts.get(name).directory}/pid", timeout=2)
+        with pytest.raises(HostError, match=rf"^{name}: the command did not end within 10 s"):
+            hosts.get(name).script("echo $$ >$1; sleep 1000 & wait", f"{hosts.get(name).directory}/pid", timeout=10)
         pid = int(hosts.get(name).run(["cat", f"{hosts.get(name).directory}/pid"]).out)
         assert not is_alive(Path(f"/proc/{pid}"))
+
+
+def test_a_command_that_was_ended_before_it_began_never_begins(hosts: Hosts) -> None:
+    host = hosts.get("a")
+    assert host.session.end("calls/mark", 0).code == 0
+    late = host.session.undo(f"sh {host.directory}/host.sh script mark 'echo $$ >$1' sh {host.directory}/late")
+    assert late.code == 69
+    assert host.expand(f"{host.directory}/late") == []
 
 
 def test_a_shell_of_the_controller_uses_the_same_connection(hosts: Hosts) -> None:

@@ -154,6 +154,30 @@ def test_an_interrupt_in_cleanup_skips_no_other_function(tmp_path: Path) -> None
     assert campaign.left() == []
 
 
+BEFORE_CLEANUP = """
+from iosonar.campaign.shell import Shell
+protect, interrupts = Shell.protect, [KeyboardInterrupt]
+def interrupted(shell):
+    if interrupts:
+        raise interrupts.pop()
+    protect(shell)
+Shell.protect = interrupted
+"""
+
+
+def test_an_interrupt_just_before_cleanup_skips_nothing(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "top", dry_run=1)
+    campaign.leaf("a", 'own_cleanup() { touch cleaned; }; cleanup_list+=" own_cleanup"')
+    python, option, program, *words = campaign.command()
+    command = [python, option, BEFORE_CLEANUP + program, *words]
+    done = subprocess.run(
+        command, cwd=campaign.top, env=campaign.environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 130, done.stderr
+    assert (campaign.top / "a/cleaned").exists()
+    assert campaign.left() == []
+
+
 def test_a_closed_pipe_of_events_ends_the_campaign_and_undoes(campaign: Campaign) -> None:
     with running(campaign) as process:
         assert process.stdout is not None

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from binary import settled
 
 ACTION = Path(__file__).resolve().parents[2] / ".github/actions/compare"
 BINARY = Path(sys.executable).with_name("iosonar")
@@ -59,6 +60,8 @@ def throttled(device: str, per_second: int) -> Iterator[None]:
         yield
     finally:
         (before / "cgroup.procs").write_text(str(os.getpid()))
+        # A killed process needs a moment to end.
+        assert settled(lambda: (group / "cgroup.procs").read_text().split()) == []
         group.rmdir()
 
 
@@ -117,7 +120,7 @@ SLOWER = "throughput < -50%"
 
 def test_a_planted_slowdown_fails_the_job(tmp_path: Path, devices: list[str]) -> None:
     base, _, slow = devices
-    for _ in range(3):
+    for _ in range(6):
         judged = gate(tmp_path, base, slow, FAIL_IF=SLOWER)
         # On a busy machine; the message advises to try again.
         if not verdict(judged).startswith("gate: undecided"):

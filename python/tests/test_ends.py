@@ -47,7 +47,7 @@ def alive(pid: int) -> bool:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_during_pictures_leaves_no_process_or_file(run: Path, tmp_path: Path, number: signal.Signals) -> None:
     out = tmp_path / "out"
-    process = started("report", tmp_path, run, "--out", out, "--format", "png")
+    process = started("report", tmp_path, run, "--out", out, "--format", "png", "--size", "4k")
     assert process.stdout and process.stderr
     with process.stdout, process.stderr:
         # The first picture exists, others are being drawn.

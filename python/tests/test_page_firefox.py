@@ -36,6 +36,7 @@ def place(firefox: Firefox, name: str) -> tuple[float, float]:
     """Scrolls a diagram into view; returns the position of its upper left corner."""
     element = f"document.querySelector(\"[id='figure-{name}'] .plot\")"
     firefox.evaluate(f"{element}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
+    firefox.rest()
     x, y = firefox.evaluate(f"(box => [box.x, box.y])({element}.getBoundingClientRect())")
     return x, y
 
@@ -65,8 +66,12 @@ def test_the_page_opens_offline_zooms_shows_values_and_toggles(opened: Firefox) 
 
     # Values under the mouse.
     x, y = place(opened, "overview.thrp")
-    opened.drag((x + 480, y + 140), (x + 500, y + 150), pressed=False)
-    tip = opened.evaluate("document.querySelector('#tip').innerText")
+    tip = ""
+    for _ in range(10):
+        opened.drag((x + 480, y + 140), (x + 500, y + 150), pressed=False)
+        tip = opened.evaluate("document.querySelector('#tip').innerText")
+        if "Delivered" in tip:
+            break
     assert "Delivered" in tip and "Demanded" in tip and "requests/s" in tip
 
     # Hide a series of the cloud.
@@ -75,6 +80,7 @@ def test_the_page_opens_offline_zooms_shows_values_and_toggles(opened: Firefox) 
     both = opened.evaluate(painted)
     box = f"document.querySelector(\"[id='figure-{cloud}'] input[data-series=Writes]\")"
     opened.evaluate(f"{box}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
+    opened.rest()
     x, y = opened.evaluate(f"(box => [box.x + box.width / 2, box.y + box.height / 2])({box}.getBoundingClientRect())")
     opened.drag((x, y))
     assert opened.evaluate(f"{box}.checked") is False

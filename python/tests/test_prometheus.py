@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 PROGRAM = Path(sys.executable).with_name("iosonar")
 DASHBOARD = Path(__file__).parents[2] / "examples" / "grafana" / "iosonar.json"
-SECONDS = 60
+SECONDS = 180
 RATE = 500
 
 

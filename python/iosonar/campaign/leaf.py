@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
 
 from iosonar import units
 from iosonar.campaign import confs, estimate, loads, plan, samples, state
@@ -17,6 +19,8 @@ from iosonar.campaign.tree import Leaf
 from iosonar.campaign.words import LeafFailedError, Words
 from iosonar.errors import UserError
 from iosonar.text import plain
+
+_T = TypeVar("_T")
 
 LOG = "campaign.log"
 
@@ -197,11 +201,21 @@ class LeafRun:
         """Calls the functions of these phases; then undoes what they left."""
         shell = self._shell
         interrupt: KeyboardInterrupt | None = None
+
+        def asked(question: Callable[[], _T]) -> _T:
+            """Asks the shell again if an interrupt came first."""
+            nonlocal interrupt
+            try:
+                return question()
+            except KeyboardInterrupt as error:
+                interrupt = error
+                return question()
+
         with contextlib.suppress(UserError):
-            shell.protect()
+            asked(shell.protect)
         for phase in phases:
             try:
-                functions = shell.scalar(f"{phase}_list").split() if shell.alive else []
+                functions = asked(partial(shell.scalar, f"{phase}_list")).split() if shell.alive else []
             except UserError:
                 functions = []
             for function in functions:

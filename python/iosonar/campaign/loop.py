@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import random
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,10 +22,10 @@ from iosonar.campaign.tree import Leaf
 from iosonar.campaign.undo import Undo
 from iosonar.campaign.watch import Events
 from iosonar.errors import UserError
+from iosonar.locks import becomes_free, is_held
 from iosonar.text import plain
 
 DIRECTORY = ".campaign"
-LOCK_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -140,34 +138,17 @@ def undo(top: Path, say: Callable[[str], None]) -> list[str]:
     return failures
 
 
-def _is_held(lock: Path) -> bool:
-    try:
-        with lock.open() as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        pass
-    return False
-
-
 @contextmanager
 def locked(top: Path) -> Iterator[None]:
     """One campaign at a time in a directory, those above it and those below it."""
     others = [*(above / DIRECTORY / "lock" for above in top.absolute().parents), *top.glob(f"*/**/{DIRECTORY}/lock")]
-    if held := next(filter(_is_held, others), None):
+    if held := next(filter(is_held, others), None):
         raise UserError(f"another campaign runs in {held.parents[1]}, which has leaves in common with {top}")
     (top / DIRECTORY).mkdir(exist_ok=True)
     with (top / DIRECTORY / "lock").open("a") as file:
-        for attempts_left in reversed(range(LOCK_ATTEMPTS)):
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as error:
-                if not attempts_left:
-                    raise UserError(f"another campaign runs in {top}: `iosonar campaign status` shows it") from error
-            # `status` holds it for a moment.
-            time.sleep(0.1)
+        # `status` holds it for a moment.
+        if not becomes_free(file):
+            raise UserError(f"another campaign runs in {top}: `iosonar campaign status` shows it")
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()

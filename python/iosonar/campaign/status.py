@@ -13,6 +13,7 @@ from iosonar import units
 from iosonar.campaign import state, tree
 from iosonar.campaign.watch import PROGRESS
 from iosonar.errors import UserError
+from iosonar.locks import is_held
 from iosonar.text import aligned, plain
 
 
@@ -78,13 +79,4 @@ def _progress(leaf: tree.Leaf) -> str:
 
 def is_running(top: Path) -> bool:
     """Whether a campaign holds the lock."""
-    import fcntl
-
-    try:
-        with (top / ".campaign" / "lock").open() as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
+    return is_held(top / ".campaign" / "lock")

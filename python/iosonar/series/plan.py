@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from iosonar.errors import UsageError, UserError
+from iosonar.locks import becomes_free
 from iosonar.report.outputs import make_directory, remove_empty, write_whole
 from iosonar.text import plain, shown, why_wrong
 
@@ -81,10 +81,8 @@ def opened(path: Path, plan: Plan, *, overwrite: bool = False) -> Iterator[Direc
     made = make_directory(path)
     lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"{shown(path)}: a run of this series is still going on; wait for its end") from None
+        if not becomes_free(lock):
+            raise UserError(f"{shown(path)}: a run of this series is still going on; wait for its end")
         if overwrite:
             _remove_runs(path, plan)
         joined = _joined(path, plan)

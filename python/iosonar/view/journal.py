@@ -116,18 +116,20 @@ class Journal:
         return {name: int(found[name]) for name in self.entry.names or ()}
 
     def is_written(self) -> bool:
-        """Whether a replay still writes it: it holds a lock."""
+        """Whether a replay still writes it, or its result: it holds a lock, a shared one in the end."""
         if not self.path.exists():
             return False
-        try:
-            fcntl.flock(self.file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:
-            # A file system without locks.
-            return True
-        fcntl.flock(self.file, fcntl.LOCK_UN)
-        return False
+        # Of a file that is open for reading only, NFS gives a shared lock, and some file systems none.
+        for kind in (fcntl.LOCK_EX, fcntl.LOCK_SH):
+            try:
+                fcntl.flock(self.file, kind | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            except OSError:
+                continue
+            fcntl.flock(self.file, fcntl.LOCK_UN)
+            return False
+        return True
 
     def close(self) -> None:
         """Closes it."""

@@ -121,7 +121,8 @@ state_of() {
 # run WORD...: runs a command, and keeps its session so that it can be ended.
 verb_run() {
     call=$base/calls/${mark:-$$}
-    mkdir "$call" 2>/dev/null || [ -d "$call" ] || return 69
+    # `end` makes the directory of a command that has not begun yet, so that it never begins.
+    mkdir "$call" 2>/dev/null || { [ "$verb" = shell ] && [ -d "$call" ]; } || return 69
     record "$call"
     # `end` makes `closing` before it reads the records, so one of the two sees the other.
     if [ -e "$base/closing" ]; then
@@ -287,6 +288,7 @@ verb_end() {
     fi
     for each; do
         shift
+        case $each in calls/*) mkdir "$base/$each" 2>/dev/null ;; esac
         set -- "$@" "$base/$each"
     done
     end_all "$grace" "$@"

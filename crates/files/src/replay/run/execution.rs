@@ -174,7 +174,7 @@ impl Prepared {
         }
         let (journal, counter) = recorder.join().expect("the recorder does not panic");
         progress.set_finishing();
-        let Closed { path: journal, failure, unrecorded } = journal.close();
+        let Closed { path: journal, failure, unrecorded, lock: _lock } = journal.close();
         if let Some(error) = failure {
             failed = failed.or(Some(Error::Options(format!(
                 "the journal could not be written ({error}), which ended the replay: {unrecorded} rows are missing"

@@ -131,3 +131,18 @@ fn a_journal_without_entries_is_removed() {
     drop(JournalWriter::<Text>::create(&path, &Metadata::new(Kind::Replay, "test"), 10).unwrap());
     assert!(!path.exists());
 }
+
+#[test]
+fn a_closed_journal_is_locked_until_its_result_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.journal");
+    let mut writer = JournalWriter::<Text>::create(&path, &Metadata::new(Kind::Replay, "test"), 0).unwrap();
+    writer.write(&Text("x".into()));
+    let closed = writer.close();
+    let other = File::open(&path).unwrap();
+    let is_locked = || !becomes_free(|| lock(&other, FlockOperation::NonBlockingLockExclusive));
+    assert!(is_locked());
+    assert_eq!(read(&path), (texts([1]), 0), "it can be read meanwhile");
+    drop(closed);
+    assert!(!is_locked());
+}

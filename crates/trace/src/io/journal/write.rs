@@ -46,6 +46,8 @@ pub struct Closed {
     pub failure: Option<io::Error>,
     /// The number of entries that it lacks for this reason.
     pub unrecorded: u64,
+    /// Others see by its shared lock that the run goes on. Readers can open the journal meanwhile.
+    pub lock: File,
 }
 
 /// Removes the journal when dropped, unless it has entries.
@@ -187,7 +189,8 @@ impl<E: Entry> JournalWriter<E> {
         let (file, _) = self.file.into_parts();
         // If this fails, the result may run out of space, which is reported then.
         let _ = file.metadata().and_then(|m| file.set_len(m.len()));
-        Closed { path: self.path.path.clone(), failure: self.failure, unrecorded: self.unrecorded }
+        lock(&file, FlockOperation::NonBlockingLockShared);
+        Closed { path: self.path.path.clone(), failure: self.failure, unrecorded: self.unrecorded, lock: file }
     }
 }
 
