@@ -102,19 +102,20 @@ LARGE, LARGE_SECTORS = 16, 2048
 def service_rates(part: Stretch) -> tuple[ServiceRates, ServiceRates]:
     """How fast requests completed with so many in flight, up to the moment with the most of them, and from then on.
 
-    More than MAX_DEPTH count as that. Times with a large request in flight are left out: others wait behind it.
+    More than MAX_DEPTH count as that. Times with a large request, a flush or a discard in flight are left out: others
+    wait behind it.
     """
     usual = float(np.median(part.sectors)) if len(part.sectors) else 0.0
-    is_large = part.sectors > max(LARGE * usual, LARGE_SECTORS)
-    large = np.concatenate([is_large.astype(np.int64), -is_large.astype(np.int64)])
+    is_ahead = (part.sectors > max(LARGE * usual, LARGE_SECTORS)) | ~part.moved
+    ahead = np.concatenate([is_ahead.astype(np.int64), -is_ahead.astype(np.int64)])
     at = np.concatenate([part.issued_ns, part.completed_ns])
     step = np.concatenate([np.ones(len(part.issued_ns), np.int64), -np.ones(len(part.issued_ns), np.int64)])
     # At the same time, ends come first.
     order = np.lexsort((step, at))
-    at, step, large = at[order], step[order], large[order]
+    at, step, ahead = at[order], step[order], ahead[order]
     depth = np.clip(np.cumsum(step) - step, 0, MAX_DEPTH)
     lasts = np.diff(at, append=at[-1:]) / 1e9
-    beside = np.cumsum(large) - large > 0
+    beside = np.cumsum(ahead) - ahead > 0
     middle = int(np.argmax(np.where(beside, -1, depth)))
 
     def rates(chosen: slice) -> ServiceRates:
