@@ -38,6 +38,8 @@ const VARIABLE: &str = "IOSONAR_SUPERVISOR";
 const LOOK: Duration = Duration::from_millis(100);
 /// A thread in uninterruptible sleep for this long hangs: most devices complete or fail earlier.
 const HANGS: Duration = Duration::from_secs(2);
+/// The factor while another thread runs, or is stopped: it may be writing the result.
+const OTHER_RUNS: u32 = 10;
 
 /// Returns whether this process is a worker. If so, it now dies with its supervisor and receives signals only from there. Must
 /// be called first.
@@ -182,17 +184,20 @@ struct Hang {
 }
 
 impl Waits {
-    /// Threads that have slept without a context switch for at least `least`.
+    /// Threads that have slept without a context switch for at least `least`, or longer if another thread runs.
     fn look(&mut self, worker: Pid, least: Duration) -> Option<Hang> {
         let now = Instant::now();
         let directories =
             fs::read_dir(format!("/proc/{}/task", worker.as_raw_nonzero())).into_iter().flatten().flatten();
         let mut waits = HashMap::new();
         let mut long = Vec::new();
-        for directory in directories.filter_map(|entry| entry.path().into_os_string().into_string().ok()) {
-            if state(&format!("{directory}/stat")) != Some('D') {
-                continue;
-            }
+        let threads: Vec<(String, Option<char>)> = directories
+            .filter_map(|entry| entry.path().into_os_string().into_string().ok())
+            .map(|directory| (directory.clone(), state(&format!("{directory}/stat"))))
+            .collect();
+        let other_runs = threads.iter().any(|(_, state)| matches!(state, Some('R' | 'T' | 't')));
+        let least = if other_runs { least * OTHER_RUNS } else { least };
+        for (directory, _) in threads.into_iter().filter(|(_, state)| *state == Some('D')) {
             let status = fs::read_to_string(format!("{directory}/status")).unwrap_or_default();
             // Unchanged as long as the thread has not run.
             let switches: String = status.lines().filter(|line| line.contains("ctxt_switches")).collect();

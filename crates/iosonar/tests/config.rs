@@ -178,7 +178,7 @@ fn a_directory_of_somebody_else_has_no_file() {
     }
     let home = Home::new("[replay]\nnosuch = 1\n");
     let without_permission = |path: PathBuf| {
-        fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o0)).unwrap();
         let mut command = Command::new("setpriv");
         command.args(["--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"]);
         home.end(command.args([env!("CARGO_BIN_EXE_iosonar"), "replay"]))

@@ -106,13 +106,16 @@ fn devices_that_share_a_target_conflict_with_each_other() {
     }
     let bench = Bench::new();
     let target = LoopDevice::new(4 * MIB);
-    let at_once = [0, 1].map(|device| (device, request(0.0, Op::Write, 8, 8)));
+    // Pairs: on a machine under load, the first of some is complete before the second is due.
+    let at_once: Vec<_> = (0..200).map(|i| (i % 2, request(0.0, Op::Write, u64::from(i / 2) * 8, 8))).collect();
     // The same target by another name: it is claimed only once.
     let link = bench.path("link");
     std::os::unix::fs::symlink(target.path(), &link).unwrap();
     let other = on("sdb", &link).display().to_string();
     let ran = bench.replay(&bench.host(&at_once), &on("sda", target.path()), &["-t", &other]).with_code(0);
-    assert_eq!((&ran.statistics()["pushed_back"], &ran.statistics()["completed"]), (&json!(1), &json!(2)));
+    let pushed_back = ran.statistics()["pushed_back"].as_u64().unwrap();
+    assert!((1..=100).contains(&pushed_back), "{pushed_back}");
+    assert_eq!(ran.statistics()["completed"], 200);
     assert_eq!(ran.run()["targets"].as_array().unwrap().len(), 1);
 }
 

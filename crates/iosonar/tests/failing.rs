@@ -47,11 +47,6 @@ fn errors_of_requests_are_recorded_and_affect_no_other() {
     }
 }
 
-/// A load of two seconds.
-fn two_seconds(bench: &Bench) -> std::path::PathBuf {
-    bench.load(&adjacent_requests(2000, 1))
-}
-
 #[test]
 fn a_target_that_is_removed_during_the_run_fails_row_by_row() {
     if left_out(Need::Loop) {
@@ -62,16 +57,17 @@ fn a_target_that_is_removed_during_the_run_fails_row_by_row() {
         run("mkfs.ext4", &["-q".as_ref(), device.path().as_os_str()]);
         let mounted = Mount::new(bench.path("mounted"), [device.path()]);
         let target = mounted.path().join("target");
-        marked_target(&target, 2 * MIB);
-        let running = bench.start(&two_seconds(&bench), &target, more);
+        marked_target(&target, 4 * MIB);
+        // It must not be over before the shutdown, however slow this thread is.
+        let running = bench.start(&bench.load(&adjacent_requests(6000, 1)), &target, more);
         shutdown::shut_down(mounted.path());
         let ran = running.end().with_code(4);
         let rows = ran.by_request();
-        assert!(rows.iter().map(|row| row.request).eq(0..2000), "{more:?}: each once");
+        assert!(rows.iter().map(|row| row.request).eq(0..6000), "{more:?}: each once");
         let good = rows.iter().filter(|row| row.outcome == Outcome::Ok).count();
         let failed = rows.iter().filter(|row| row.outcome == Outcome::Error && row.errno == libc::EIO).count();
-        assert!(good > 0 && failed > 0 && good + failed == 2000, "{more:?}: {good} and {failed}");
-        assert_eq!(rows[1999].outcome, Outcome::Error);
+        assert!(good > 0 && failed > 0 && good + failed == 6000, "{more:?}: {good} and {failed}");
+        assert_eq!(rows[5999].outcome, Outcome::Error);
         assert_eq!(ran.statistics()["errors"], failed);
         assert!(ran.footer().complete, "the run itself was not cut short");
     }
@@ -82,7 +78,7 @@ fn a_target_file_that_is_unlinked_stays_usable_until_the_end() {
     for more in ENGINES {
         let bench = Bench::new();
         let target = bench.target(2 * MIB);
-        let running = bench.start(&two_seconds(&bench), &target, more);
+        let running = bench.start(&bench.load(&adjacent_requests(2000, 1)), &target, more);
         fs::remove_file(&target).unwrap();
         let ran = running.end().with_code(0);
         assert_eq!(ran.rows().iter().filter(|row| row.outcome == Outcome::Ok).count(), 2000, "{more:?}");

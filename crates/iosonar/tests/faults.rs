@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::{IoResult, Outcome};
 
-use crate::replaying::{Bench, Finished, MIB, Row, adjacent_requests, read_run, run, wait_until};
+use crate::replaying::{Bench, Finished, MIB, Row, adjacent_requests, read_run, run, signal_tree, wait_until};
 
 /// A load of one minute: longer than any test waits.
 pub(crate) fn long(bench: &Bench) -> PathBuf {
@@ -109,8 +109,11 @@ fn output_that_cannot_be_written_is_an_error_after_the_replay() {
 #[test]
 fn a_file_that_appears_under_the_results_name_is_not_replaced() {
     let bench = Bench::new();
-    let running = bench.start(&bench.load(&adjacent_requests(3000, 8)), &bench.target(MIB), &[]);
+    let running = bench.start(&bench.load(&adjacent_requests(6000, 8)), &bench.target(MIB), &[]);
+    // The replay must not end before the other file exists, however slow this thread is.
+    signal_tree("STOP", running.id());
     fs::write(bench.path("r.replay.parquet"), "somebody else's").unwrap();
+    signal_tree("CONT", running.id());
     let ran = running.end();
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(
@@ -121,7 +124,7 @@ fn a_file_that_appears_under_the_results_name_is_not_replaced() {
     assert_eq!(fs::read(bench.path("r.replay.parquet")).unwrap(), b"somebody else's");
     fs::remove_file(bench.path("r.replay.parquet")).unwrap();
     let ran = recover(&bench, &[]).with_code(0);
-    assert_eq!(ran.rows().len(), 3000);
+    assert_eq!(ran.rows().len(), 6000);
 }
 
 /// Kills a replay; returns its journal.
@@ -301,13 +304,14 @@ fn a_device_that_fails_is_recorded_row_by_row() {
     let bench = Bench::new();
     let device = LoopDevice::new(16 * MIB);
     // Half of the device is removed during the run.
-    let rows: Vec<Row> = (0..3000).map(|i| (i as f64 / 1e3, i * 8, 8, if i % 3 == 0 { 'R' } else { 'W' })).collect();
+    let rows: Vec<Row> =
+        (0..6000).map(|i| (i as f64 / 1e3, i % 3000 * 8, 8, if i % 3 == 0 { 'R' } else { 'W' })).collect();
     let running = bench.start(&bench.load(&rows), device.path(), &[]);
     File::options().write(true).open(device.backing_file()).unwrap().set_len(MIB).unwrap();
     run("losetup", &["--set-capacity".as_ref(), device.path().as_os_str()]);
     let ran = running.end().with_code(4);
     let rows = ran.by_request();
-    assert!(rows.iter().map(|row| row.request).eq(0..3000), "each once");
+    assert!(rows.iter().map(|row| row.request).eq(0..6000), "each once");
     let failed: Vec<_> = rows.iter().filter(|row| row.outcome == Outcome::Error).collect();
     assert!(!failed.is_empty());
     assert!(failed.iter().all(|row| row.errno > 0 && row.bytes_done == 0 && row.completed.is_some()));

@@ -2,6 +2,7 @@
 //! `acceptance_files_hostile` has more descriptors and threads, and longer names.
 
 use crate::hostile;
+use crate::replaying;
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -326,7 +327,8 @@ fn it_leads_nowhere_for_an_ordinary_user_either() {
     let bench = Bench::new();
     // The user cannot read the directory of the build.
     let program = bench.path("iosonar");
-    fs::copy(env!("CARGO_BIN_EXE_iosonar"), &program).unwrap();
+    // Copied by another process: a child that another test starts meanwhile would inherit a copy open for writing.
+    replaying::run("cp", &[env!("CARGO_BIN_EXE_iosonar").as_ref(), program.as_os_str()]);
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     attack(&bench, &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"], &program);
 }
@@ -420,7 +422,7 @@ fn a_process_that_strace_must_not_trace_is_an_error() {
     }
     let bench = Bench::new();
     let program = bench.path("iosonar");
-    fs::copy(env!("CARGO_BIN_EXE_iosonar"), &program).unwrap();
+    replaying::run("cp", &[env!("CARGO_BIN_EXE_iosonar").as_ref(), program.as_os_str()]);
     for path in [bench.path(""), program.clone()] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
     }

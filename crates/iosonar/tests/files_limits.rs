@@ -15,7 +15,7 @@ fn a_replay_that_was_stopped_is_not_faithful() {
     // Each call waits for the one before it, so that only the first after the stop waits for nothing but the replayer.
     let mut trace = Trace::new();
     trace.open("/a", libc::O_CREAT | libc::O_RDWR, 3);
-    for _ in 0..1500 {
+    for _ in 0..8000 {
         trace.call(CallKind::Pwrite64, |call| {
             call.begin = call.begin + Nanos(1_000_000);
             (call.fd, call.offset, call.length, call.result) = (Some(3), Some(0), Some(100), Some(100));

@@ -59,8 +59,10 @@ fn every_process_but_the_recorder_is_recorded() {
     // Its descriptor was opened before; `read` of the shell is one call for each byte.
     let script = "exec 7< data; echo ready; while read -r line <&7; do echo $line >> copy; sleep 0.05; done";
     let beside = Beside::start(script, directory.path());
+    // Until the other shell has read a line that it began to read meanwhile.
+    let script = "echo hello > new; rm -f copy; until [ $(cat copy 2> /dev/null | wc -l) -gt 1 ]; do sleep 0.1; done";
     let recorder = iosonar(directory.path())
-        .args(["--", "sh", "-c", "echo hello > new; sleep 1"])
+        .args(["--buffer", "256M", "--", "sh", "-c", script])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
@@ -255,7 +257,7 @@ fn page_faults_in_mapped_files_have_rows() {
         let directory = tempfile::tempdir_in("/var/tmp").unwrap();
         fs::write(directory.path().join("data"), vec![7; 64 * 4096]).unwrap();
         let output = Command::new(env!("CARGO_BIN_EXE_iosonar"))
-            .args(["files", "record", "--faults", "--output", "t.calls.parquet"])
+            .args(["files", "record", "--faults", "--buffer", "256M", "--output", "t.calls.parquet"])
             .args(all)
             .args(["--", "python3", "-c", MAPPED_IO])
             .current_dir(directory.path())

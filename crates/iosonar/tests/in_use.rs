@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 
-use crate::replaying::{Bench, Finished, MIB, adjacent_requests, run};
+use crate::replaying::{Bench, Finished, MIB, adjacent_requests, detach, run, wait_until};
 
 /// Asserts that replay and wipe are assert_refused, with and without `--force`, with errors that contain all of
 /// `words`.
@@ -56,7 +56,7 @@ impl Upper {
 
 impl Drop for Upper {
     fn drop(&mut self) {
-        Command::new("losetup").arg("--detach").arg(&self.0).status().ok();
+        detach(&self.0);
     }
 }
 
@@ -198,7 +198,8 @@ fn a_file_that_is_mounted_without_a_loop_device_is_refused() {
     // Mounted in the mount namespace of another process.
     let away = Command::new("unshare").args(["--mount", "sleep", "60"]).spawn().unwrap();
     let away = Killed(away);
-    thread::sleep(Duration::from_millis(300));
+    let name = format!("/proc/{}/comm", away.0.id());
+    wait_until("it has its own mounts", || fs::read_to_string(&name).is_ok_and(|name| name == "sleep\n"));
     drop(_unmounted);
     assert_refused(&bench, &image, &["mounted on", "in the mount namespace of sleep"]);
     drop(away);

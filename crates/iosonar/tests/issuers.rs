@@ -160,8 +160,10 @@ fn several_loops_take_pipes_time_limits_and_dry_runs() {
         assert_each_once(&bench.replay(&load, &target, &more).with_code(0).rows(), 2000);
     }
     let more = ["--issuers", "4", "--asap", "--loop", "--for", "300ms", "--engine", "null", "--overwrite"];
-    let ran = bench.replay(&load, &target, &more).with_code(0);
-    assert!(ran.footer().complete && ran.rows().len() > 2000);
+    // On a machine under load, a run may begin late and have few requests.
+    let ran = std::iter::repeat_with(|| bench.replay(&load, &target, &more).with_code(0));
+    let ran = ran.take(5).find(|ran| ran.rows().len() > 2000).expect("a run with more than one iteration");
+    assert!(ran.footer().complete);
     let rows = ran.rows();
     let completed: Vec<_> = rows.iter().filter_map(|row| row.completed).collect();
     assert_eq!(completed.len(), rows.len());

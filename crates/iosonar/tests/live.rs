@@ -5,14 +5,15 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
-use iosonar_testing::wait_until;
+use iosonar_testing::{Limit, wait_until};
 use iosonar_trace::Nanos;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use serde_json::Value;
 
 use crate::files_replaying;
-use crate::replaying::{Bench, MIB, adjacent_requests, read_run};
+use crate::replaying::{Bench, MIB, adjacent_requests, process_tree, read_run, signal_tree};
 
 /// A page of metrics, by the names and labels of its samples.
 type Samples = BTreeMap<String, f64>;
@@ -134,30 +135,47 @@ fn pictures_need_a_terminal_and_metrics_a_place() {
     assert!(!own.stderr.contains("open to other machines"), "{}", own.stderr);
 }
 
-/// What a terminal shows of a replay of four seconds that is interrupted after `seconds`.
-fn on_terminal(bench: &Bench, locale: &str, seconds: &str) -> String {
-    let load = bench.load(&adjacent_requests(4000, 8));
+/// What a terminal shows of a replay of `seconds`, which ends by itself or is interrupted after its first picture.
+fn on_terminal(bench: &Bench, locale: &str, seconds: u64, is_interrupted: bool) -> String {
+    let load = bench.load(&adjacent_requests(seconds * 1000, 1));
     let command = bench.command(&load, &bench.target(32 * MIB), &["--live", "--simulate", "constant=100us"]);
     let words: Vec<String> = [command.get_program()]
         .into_iter()
         .chain(command.get_args())
         .map(|word| format!("'{}'", word.to_str().unwrap()))
         .collect();
-    let interrupted = format!("timeout --foreground -s INT {seconds} {}", words.join(" "));
-    let output = Command::new("script")
-        .args(["-qefc", &interrupted, "/dev/null"])
+    let mut script = Command::new("script")
+        .args(["-qefc", &format!("exec {}", words.join(" ")), "/dev/null"])
         .env("LC_ALL", locale)
         .env("TERM", "xterm")
         .stdin(Stdio::null())
-        .output()
+        .stdout(Stdio::piped())
+        .spawn()
         .unwrap();
-    String::from_utf8(output.stdout).unwrap()
+    let limit = Limit::new(&script, Duration::from_secs(120));
+    let mut output = script.stdout.take().unwrap();
+    let (mut shown, mut buffer, mut is_due) = (Vec::new(), [0; 4096], is_interrupted);
+    loop {
+        let length = output.read(&mut buffer).unwrap();
+        if length == 0 {
+            break;
+        }
+        shown.extend(&buffer[..length]);
+        if is_due && String::from_utf8_lossy(&shown).contains("latency  p50 ") {
+            // The replay and its worker, not `script`.
+            signal_tree("INT", process_tree(script.id())[1]);
+            is_due = false;
+        }
+    }
+    script.wait().unwrap();
+    limit.assert_kept();
+    String::from_utf8(shown).unwrap()
 }
 
 #[test]
 fn the_terminal_shows_rates_and_a_sonar() {
     let bench = Bench::new();
-    let shown = on_terminal(&bench, "C.UTF-8", "60");
+    let shown = on_terminal(&bench, "C.UTF-8", 10, false);
     for words in ["demand ", " · actual ", "in flight ", "delay    p50 ", "latency  p50 ", "µs │", "█"] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
@@ -170,7 +188,7 @@ fn the_terminal_shows_rates_and_a_sonar() {
 #[test]
 fn an_interrupted_picture_is_removed() {
     let bench = Bench::new();
-    let shown = on_terminal(&bench, "C", "2.5");
+    let shown = on_terminal(&bench, "C", 30, true);
     assert!(shown.contains("latency  p50 ") && shown.contains("us |"), "{shown}");
     let end = shown.rfind("latency  p50").unwrap();
     let after = &shown[end..];

@@ -57,10 +57,15 @@ fn a_duration_ends_a_run_without_a_loop_as_well() {
 fn a_looped_asap_run_ends_with_its_duration() {
     let bench = Bench::new();
     let load = bench.load(&adjacent_requests(50, 8));
-    let ran = bench.replay(&load, &bench.target(MIB), &["--asap", "--loop", "--for", "200ms"]).with_code(0);
+    // On a machine under load, a run may begin late and have few requests.
+    let ran = std::iter::repeat_with(|| {
+        let options = ["--asap", "--loop", "--for", "200ms", "--overwrite"];
+        bench.replay(&load, &bench.target(MIB), &options).with_code(0)
+    });
+    let ran = ran.take(5).find(|ran| ran.rows().len() > 100).expect("a run with more than 100 requests");
     let rows = ran.rows();
     assert_all_done(&rows);
-    assert!(rows.len() > 100 && ran.footer().complete, "{} rows", rows.len());
+    assert!(ran.footer().complete);
     let places = places(&rows);
     assert!(
         places.iter().enumerate().all(|(i, &(request, iteration, _))| iteration as usize * 50 + request as usize == i)
@@ -78,8 +83,9 @@ fn an_endless_pipeline_ends_with_the_duration() {
 #[test]
 fn perturbed_requests_are_late_and_marked_and_never_early() {
     let bench = Bench::new();
-    let load = bench.load(&adjacent_requests(200, 8));
-    let target = bench.target(MIB);
+    let target = bench.target(32 * MIB);
+    // On a machine under load, most may be late for another reason.
+    let load = bench.load(&adjacent_requests(6000, 8));
     let ran = bench.replay(&load, &target, &["--perturb", "quantize=20ms"]).with_code(0);
     let rows = ran.by_request();
     assert_all_done(&rows);
@@ -91,6 +97,7 @@ fn perturbed_requests_are_late_and_marked_and_never_early() {
     }
     assert!(rows.iter().filter(|row| row.delay_reason == DelayReason::Perturbed).count() > 100);
     assert!(ran.run()["fake"].as_str().unwrap().contains("perturbed on purpose"));
+    let load = bench.load(&adjacent_requests(200, 8));
     let ran = bench.replay(&load, &target, &["--perturb", "delay=1ms", "--seed", "7", "--overwrite"]).with_code(0);
     let rows = ran.by_request();
     assert_all_done(&rows);
@@ -177,9 +184,12 @@ fn a_killed_calibration_leaves_no_journal() {
         let open = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
         open.filter_map(|entry| std::fs::read_link(entry.path()).ok()).any(|file| file.starts_with(&directory))
     };
-    let worker = || process_tree(child.id()).into_iter().find(|process| has_one_open(*process));
-    wait_until("its journal is open", || worker().is_some());
-    run("kill", &["-KILL".as_ref(), worker().unwrap().to_string().as_ref()]);
+    let mut worker = None;
+    wait_until("its journal is open", || {
+        worker = process_tree(child.id()).into_iter().find(|process| has_one_open(*process));
+        worker.is_some()
+    });
+    run("kill", &["-KILL".as_ref(), worker.unwrap().to_string().as_ref()]);
     iosonar_testing::ended(&mut child);
     let left: Vec<_> = std::fs::read_dir(&directory).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");

@@ -19,8 +19,8 @@ fn send(signal: &str, processes: &[u32]) {
 fn a_stopped_replay_is_never_faithful() {
     for (depth, wait) in [("1", "spin"), ("4", "hybrid"), ("64", "sleep"), ("1", "inline")] {
         let bench = Bench::new();
-        let load = bench.load(&adjacent_requests(2500, 8));
-        let running = bench.start(&load, &bench.target(16 * MIB), &["--depth", depth, "--wait", wait]);
+        let load = bench.load(&adjacent_requests(6000, 8));
+        let running = bench.start(&load, &bench.target(32 * MIB), &["--depth", depth, "--wait", wait]);
         let processes = process_tree(running.id());
         send("STOP", &processes);
         thread::sleep(Duration::from_millis(500));

@@ -8,7 +8,7 @@ use iosonar_testing::{LoopDevice, Need, left_out};
 use iosonar_trace::{Op, Outcome, human};
 use serde_json::Value;
 
-use crate::replaying::{Bench, Finished, MIB, Row, request};
+use crate::replaying::{Bench, Finished, MIB, Row, request, wait_until};
 
 const MODES: [&str; 3] = ["reads", "final", "paranoia"];
 
@@ -160,9 +160,9 @@ fn data_changed_by_another_process_is_found_and_located() {
     let device = LoopDevice::new(4 * MIB);
     // Everything is written early; the reads come seconds later.
     let mut load: Vec<Row> = (0..200).map(|i| (i as f64 / 1e3, i * 8, 8, 'W')).collect();
-    load.extend((0..50).map(|i| (6.0 + i as f64 / 1e3, i * 8, 8, 'R')));
+    load.extend((0..50).map(|i| (12.0 + i as f64 / 1e3, i * 8, 8, 'R')));
     let running = bench.start(&bench.load(&load), device.path(), &["--verify", "final"]);
-    std::thread::sleep(std::time::Duration::from_millis(1000));
+    wait_until("all is written", || bench.journaled("r.replay.parquet") == 200);
     let file = OpenOptions::new().read(true).write(true).open(device.backing_file()).unwrap();
     let mut sector = [0; 512];
     file.read_exact_at(&mut sector, 80 * 512).unwrap();
@@ -205,9 +205,9 @@ fn old_data_after_a_successful_discard_is_found() {
     let device = LoopDevice::new(4 * MIB);
     let mut load: Vec<_> = (0..200).map(|i| request(i as f64 / 1e3, Op::Write, i * 8, 8)).collect();
     load.extend((0..200).step_by(2).map(|i| request(0.3 + i as f64 / 1e3, Op::Discard, i * 8, 8)));
-    load.push(request(6.0, Op::Flush, 0, 0));
+    load.push(request(12.0, Op::Flush, 0, 0));
     let running = bench.start(&bench.parquet(&load), device.path(), &["--verify", "final"]);
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    wait_until("all is written and discarded", || bench.journaled("r.replay.parquet") == 300);
     let file = OpenOptions::new().read(true).write(true).open(device.backing_file()).unwrap();
     // The first reads as if never discarded, the second has other data.
     let mut old = [0; 4096];

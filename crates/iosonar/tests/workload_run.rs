@@ -331,6 +331,6 @@ fn a_load_as_a_stream_is_issued_at_its_own_times() {
             assert!((row.scheduled.as_secs() - (0.5 + at)).abs() < 1e-6, "{row:?}");
             assert_eq!(row.outcome, Outcome::Ok);
         }
-        assert!(rows.len() > recorded.len() + 10, "the closed stream has its requests, too");
+        assert!(rows.len() > recorded.len(), "the closed stream has its requests, too");
     }
 }

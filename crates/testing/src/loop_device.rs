@@ -66,7 +66,7 @@ impl Drop for LoopDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Need, left_out};
+    use crate::{Need, left_out, wait_until};
 
     #[test]
     fn a_loop_device_has_the_given_size_and_is_detached() {
@@ -81,6 +81,6 @@ mod tests {
         assert_eq!(read("queue/logical_block_size"), "4096");
         let backing = device.backing_file().to_string_lossy().into_owned();
         drop(device);
-        assert_ne!(read("loop/backing_file"), backing, "it is still attached");
+        wait_until("it is detached", || read("loop/backing_file") != backing);
     }
 }

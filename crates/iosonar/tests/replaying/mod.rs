@@ -38,6 +38,18 @@ pub fn signal_tree(signal: &str, process: u32) {
     assert!(said.lines().all(|line| line.contains("No such process")), "{said}");
 }
 
+/// Detaches a loop device, and waits until its last user has closed it.
+pub fn detach(device: &Path) {
+    let name = device.file_name().expect("a device").to_string_lossy().into_owned();
+    let backing_file = || fs::read(format!("/sys/block/{name}/loop/backing_file")).ok();
+    let before = backing_file();
+    Command::new("losetup").arg("--detach").arg(device).status().ok();
+    // A test that failed may still use it.
+    if !std::thread::panicking() {
+        wait_until("the loop device is free", || before.is_none() || backing_file() != before);
+    }
+}
+
 /// A row of a load: seconds, sector, sectors, `R` or `W`.
 pub type Row = (f64, u64, u64, char);
 
@@ -188,12 +200,6 @@ impl Running {
 
     pub fn signal(&self, name: &str) {
         run("kill", &[format!("-{name}").as_ref(), self.id().to_string().as_ref()]);
-    }
-
-    /// Kills the process that does the I/O, not its supervisor.
-    pub fn kill_worker(&self) {
-        let worker = process_tree(self.id())[1];
-        run("kill", &["-KILL".as_ref(), worker.to_string().as_ref()]);
     }
 
     pub fn end(mut self) -> Finished {

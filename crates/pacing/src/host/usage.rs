@@ -257,6 +257,6 @@ mod tests {
         let (found, stolen_pct) = UsageMeter::start().finish().unwrap();
         assert!(found.available_bytes > 0 && found.seconds > 0.0, "{found:?}");
         assert!((0.0..=100.0).contains(&found.busy_pct) && (0.0..=100.0).contains(&stolen_pct), "{found:?}");
-        assert_eq!(found.samples.at_s.len(), 1, "the end");
+        assert!(!found.samples.at_s.is_empty(), "the end");
     }
 }

@@ -4,9 +4,10 @@
 //! Each process has its own file, in a directory that is cleared at boot as the settings are. The process holds a lock on its
 //! file, so a file without a lock belongs to a process that was killed.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -38,6 +39,9 @@ impl SettingsBackup {
 
     fn create_in(directory: &Path) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
+        // One process at a time looks for others and creates its own file.
+        let alone = File::open(directory)?;
+        flock(alone.as_fd(), FlockOperation::LockExclusive)?;
         // If two processes overlapped, the last to end would restore the values set by the other.
         if let Some(process) = active_process(directory)? {
             return Err(io::Error::other(format!(
@@ -116,12 +120,18 @@ fn restore_in(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().as_encoded_bytes().first() != Some(&b'.')) {
         let Ok(file) = OpenOptions::new().read(true).write(true).open(entry.path()) else { continue };
-        if flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive).is_err() {
-            continue;
+        if lock_leftover(&file, &entry.path()) {
+            restored.extend(restore_file(file, &entry.path()));
         }
-        restored.extend(restore_file(file, &entry.path()));
     }
     restored
+}
+
+/// Locks the file of a killed process, unless another process has restored it meanwhile, and removed it.
+fn lock_leftover(file: &File, path: &Path) -> bool {
+    let inode = |metadata: io::Result<Metadata>| metadata.map(|of| of.ino()).ok();
+    flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive).is_ok()
+        && inode(file.metadata()) == inode(fs::metadata(path))
 }
 
 fn restore_file(mut file: File, path: &Path) -> Vec<String> {
@@ -140,6 +150,12 @@ fn restore_file(mut file: File, path: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Like a kill: the lock is released, the file stays. A process that another test starts has the file, too, until it
+    /// executes its program, so closing it is not enough.
+    fn abandon(backup: SettingsBackup) {
+        flock(backup.file.as_fd(), FlockOperation::Unlock).unwrap();
+    }
 
     #[test]
     fn the_last_change_is_restored_first() {
@@ -163,9 +179,37 @@ mod tests {
         let backup = SettingsBackup::create_in(directory.path()).unwrap();
         let refused = SettingsBackup::create_in(directory.path()).unwrap_err().to_string();
         assert!(refused.contains(&format!("process {}", std::process::id())), "{refused}");
-        drop(backup);
+        abandon(backup);
         // The file of a killed process has no lock.
         SettingsBackup::create_in(directory.path()).unwrap();
+    }
+
+    #[test]
+    fn of_processes_that_begin_at_once_one_changes_settings() {
+        let directory = tempfile::tempdir().unwrap();
+        let start = std::sync::Barrier::new(8);
+        let created: Vec<io::Result<SettingsBackup>> = std::thread::scope(|scope| {
+            let create = || {
+                start.wait();
+                SettingsBackup::create_in(directory.path())
+            };
+            let threads = [(); 8].map(|()| scope.spawn(create));
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(created.iter().filter(|backup| backup.is_ok()).count(), 1, "{created:?}");
+    }
+
+    #[test]
+    fn a_backup_that_another_process_restored_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        abandon(SettingsBackup::create_in(directory.path()).unwrap());
+        let path = directory.path().join(format!("isolate-{}", std::process::id()));
+        let [file, late] = [(); 2].map(|()| File::open(&path).unwrap());
+        assert!(lock_leftover(&file, &path));
+        assert!(restore_file(file, &path).is_empty() && !path.exists());
+        assert!(!lock_leftover(&late, &path), "it was removed");
+        abandon(SettingsBackup::create_in(directory.path()).unwrap());
+        assert!(!lock_leftover(&late, &path), "another file has its name");
     }
 
     #[test]
@@ -175,8 +219,7 @@ mod tests {
         fs::write(&setting, "3\n").unwrap();
         let mut backup = SettingsBackup::create_in(&directory.path().join("run")).unwrap();
         backup.set(setting.to_str().unwrap(), "2").unwrap();
-        // Like a kill: the lock is released, the file stays.
-        drop(backup);
+        abandon(backup);
         assert_eq!(restore_in(&directory.path().join("run")), [setting.to_str().unwrap()]);
         assert_eq!(fs::read_to_string(&setting).unwrap(), "3");
         assert!(restore_in(&directory.path().join("run")).is_empty());
