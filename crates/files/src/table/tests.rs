@@ -321,9 +321,9 @@ proptest! {
             Ok((calls, _)) => prop_assert!(calls.len() <= 200, "{}", calls.len()),
             Err(error) => {
                 let text = error.to_string();
-                prop_assert!(text.starts_with(&path.display().to_string()), "{text}");
+                let Some(reason) = text.strip_prefix(&path.display().to_string()) else { panic!("{text}") };
                 for foreign in ["Required field", "EOF", "frame", "Unexpected", " at line ", "utf", "Parquet error"] {
-                    prop_assert!(!text.contains(foreign), "{text}");
+                    prop_assert!(!reason.contains(foreign), "{text}");
                 }
             }
         }
