@@ -62,7 +62,7 @@ pub fn read(command_line: &Command) -> Result<Vec<Default>, String> {
     }
 }
 
-/// Whether there may be a file: not below a directory of somebody else, such as HOME=/root of another user.
+/// Whether the file may exist. One in a directory that this user cannot search, as with HOME=/root, counts as missing.
 fn may_exist(path: &Path) -> bool {
     let missing = [ErrorKind::NotFound, ErrorKind::NotADirectory, ErrorKind::PermissionDenied];
     fs::metadata(path).map_or_else(|error| !missing.contains(&error.kind()), |_| true)

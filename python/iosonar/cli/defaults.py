@@ -56,7 +56,7 @@ def defaults(command: Any, name: str) -> dict[str, Any]:
 
 
 def _may_exist(file: Path) -> bool:
-    """Whether there may be a file: not below a directory of somebody else, such as HOME=/root of another user."""
+    """Whether it may exist. One in a directory that this user cannot search, as with HOME=/root, counts as missing."""
     try:
         file.stat()
     except (FileNotFoundError, NotADirectoryError, PermissionError):
