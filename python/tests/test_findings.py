@@ -143,6 +143,11 @@ def test_a_queue_that_collapses_has_a_best_depth(tmp_path: Path) -> None:
     assert found.values["per_s"] == pytest.approx(2000 / 5.8, rel=0.1)
 
 
+def test_a_queue_after_a_short_pause_is_no_collapse(tmp_path: Path) -> None:
+    device = f'{STEADY}[stall]\nevery = "23s"\nlasts = "40ms"\n'
+    assert numbers(diagnosed(simulated(tmp_path, device, *poisson(2000, "60s")))) == ["S06", "S08"]
+
+
 def test_bursts_make_needles_in_one_queue(tmp_path: Path) -> None:
     run = bursts(tmp_path)
     found = diagnosed(run)

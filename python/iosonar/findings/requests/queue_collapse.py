@@ -21,6 +21,11 @@ from iosonar.study.requests import Study
 FEWEST = 25
 """The fewest completions at a depth, in one part of the run."""
 
+LEAST_S = 1.0
+"""The shortest time at the greatest depth, in one part of the run. When the storage pauses, requests queue up and few
+complete, too, but not for long.
+"""
+
 ERRORS = 4
 FALLS = 0.8
 """At the greatest depth, at most that share completes of what does halfway to it. Slow requests or a full cache make
@@ -56,6 +61,8 @@ def find(study: Study, limits: Limits) -> Finding | None:
     shown = []
     for curve in curves:
         best, last = int(np.argmax(curve.rate)), len(curve.rate) - 1
+        if curve.number[last] / curve.rate[last] < LEAST_S:
+            continue
         half = int(np.searchsorted(curve.depth, math.sqrt(curve.depth[best] * curve.depth[last])))
         if not best < half < last or curve.rate[last] > FALLS * curve.rate[half]:
             continue
